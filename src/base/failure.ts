@@ -1,0 +1,25 @@
+/** A failure: the world said no. Thrown in doors only, caught once, in `cli/main.ts`. */
+
+/** Every code with the exit status it ends a command with. */
+export const failureCodes = {
+  'usage.bad-argument': 2,
+  'usage.not-found': 2,
+  'input.unreadable': 2,
+  'input.not-objects': 2,
+  'input.not-a-ruleset': 2,
+  'input.too-large': 2,
+  'system.command-failed': 2,
+} as const
+
+export type FailureCode = keyof typeof failureCodes
+
+export class Failure extends Error {
+  readonly code: FailureCode
+
+  /** `message` names the thing, what happened and what to do next. */
+  constructor(code: FailureCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'Failure'
+    this.code = code
+  }
+}

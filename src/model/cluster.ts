@@ -1,0 +1,32 @@
+/** A cluster: a parsed, immutable set of objects, each kind keyed by `namespace/name`. */
+import type { EndpointSlice, Endpoints } from './endpoint-slice'
+import type { Meta } from './meta'
+import type { ClusterNode } from './node'
+import type { Pod } from './pod'
+import type { Service } from './service'
+
+export type Namespace = { readonly meta: Meta }
+export type ConfigMap = { readonly meta: Meta; readonly data: Readonly<Record<string, string>> }
+
+export type Cluster = {
+  readonly services: ReadonlyMap<string, Service>
+  readonly pods: ReadonlyMap<string, Pod>
+  readonly slices: ReadonlyMap<string, EndpointSlice>
+  readonly endpoints: ReadonlyMap<string, Endpoints>
+  readonly nodes: ReadonlyMap<string, ClusterNode>
+  readonly namespaces: ReadonlyMap<string, Namespace>
+  readonly configMaps: ReadonlyMap<string, ConfigMap>
+  /** Objects of kinds that Portolan does not read, counted by kind. */
+  readonly skippedKinds: ReadonlyMap<string, number>
+}
+
+export const emptyCluster: Cluster = {
+  services: new Map(),
+  pods: new Map(),
+  slices: new Map(),
+  endpoints: new Map(),
+  nodes: new Map(),
+  namespaces: new Map(),
+  configMaps: new Map(),
+  skippedKinds: new Map(),
+}
