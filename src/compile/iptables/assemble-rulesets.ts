@@ -1,0 +1,156 @@
+/** Joins the groups of a dump into one ruleset for each family and iptables variant, and tells what does not fit together. */
+import type { Finding, Parsed } from '#base/finding'
+import type { Family } from '#base/ip'
+import { rulesetFinding } from './findings'
+import type { DraftChain, Group } from './group'
+import { builtinChains, type Chain, type Rule, type Ruleset, type Table, type Variant } from './rule'
+import { isKnownTarget } from './targets'
+
+type Draft = { family: Family; variant: Variant | undefined; tables: Map<string, Group> }
+
+export function assembleRulesets(groups: readonly Group[], file: string): Parsed<readonly Ruleset[]> {
+  const findings: Finding[] = []
+  const drafts: Draft[] = []
+  for (const group of groups) {
+    const table = group.table ?? guessTable(group, file, findings)
+    const family = group.family ?? familyOfRules(group) ?? drafts.at(-1)?.family ?? 'ipv4'
+    addGroup(drafts, { ...group, table, family }, { file, findings })
+  }
+  const value = drafts.map(finishRuleset)
+  for (const ruleset of value) findings.push(...danglingJumps(ruleset, file), ...loops(ruleset, file))
+  return { value, findings }
+}
+
+function addGroup(drafts: Draft[], group: Group & { table: string; family: Family }, told: Told): void {
+  const draft = drafts.find((candidate) => candidate.family === group.family && isSameVariant(candidate, group))
+  if (draft === undefined) {
+    drafts.push({ family: group.family, variant: group.variant, tables: new Map([[group.table, group]]) })
+    return
+  }
+  draft.variant ??= group.variant
+  const earlier = draft.tables.get(group.table)
+  if (earlier !== undefined) {
+    const message = `table ${group.table} stands here again (first at line ${earlier.line}); the later one is used`
+    told.findings.push(rulesetFinding('ruleset.table-twice', { message, file: told.file, line: group.line }))
+  }
+  draft.tables.set(group.table, group)
+}
+
+type Told = { readonly file: string; readonly findings: Finding[] }
+
+function isSameVariant(draft: Draft, group: Group): boolean {
+  return draft.variant === undefined || group.variant === undefined || draft.variant === group.variant
+}
+
+/** `iptables -S` names no table: its built-in chains tell which one it listed. */
+function guessTable(group: Group, file: string, findings: Finding[]): string {
+  const builtins = [...group.chains.values()].filter((chain) => chain.policy !== undefined).map((chain) => chain.name)
+  const has = (name: string): boolean => builtins.includes(name) || group.chains.has(name)
+  let table = 'filter'
+  if (has('PREROUTING') && has('FORWARD')) table = 'mangle'
+  else if (has('POSTROUTING')) table = 'nat'
+  else if (has('PREROUTING')) table = 'raw'
+  const message = `these rules name no table; their built-in chains are those of ${table}`
+  const hint = 'iptables-save prints all tables with their names'
+  findings.push(rulesetFinding('ruleset.table-guessed', { message, file, line: group.line, hint }))
+  return table
+}
+
+function familyOfRules(group: Group): Family | undefined {
+  for (const chain of group.chains.values()) {
+    for (const rule of chain.rules) {
+      for (const clause of rule.clauses) {
+        if (clause.kind === 'source' || clause.kind === 'destination')
+          return clause.value.includes(':') ? 'ipv6' : 'ipv4'
+        if (clause.kind === 'protocol' && (clause.value === 'ipv6-icmp' || clause.value === 'icmpv6')) return 'ipv6'
+      }
+      const reject = rule.action?.options.find((option) => option.flag === '--reject-with')?.values[0]
+      if (reject !== undefined && reject !== 'tcp-reset') return reject.startsWith('icmp6') ? 'ipv6' : 'ipv4'
+    }
+  }
+  return undefined
+}
+
+function finishRuleset(draft: Draft): Ruleset {
+  const tables = new Map<string, Table>()
+  for (const [name, group] of draft.tables) {
+    const chains = new Map<string, Chain>()
+    for (const builtin of builtinChains[name] ?? []) {
+      chains.set(builtin, { policy: 'ACCEPT', ...(group.chains.get(builtin) ?? emptyChain(builtin)) })
+    }
+    for (const chain of group.chains.values()) if (!chains.has(chain.name)) chains.set(chain.name, chain)
+    tables.set(name, { name, chains })
+  }
+  return draft.variant === undefined
+    ? { family: draft.family, tables }
+    : { family: draft.family, variant: draft.variant, tables }
+}
+
+function emptyChain(name: string): DraftChain {
+  return { name, line: 0, rules: [] }
+}
+
+/** Jumps to names that are neither a chain of the table nor a target of iptables: the first of each. */
+function danglingJumps(ruleset: Ruleset, file: string): Finding[] {
+  const findings: Finding[] = []
+  for (const table of ruleset.tables.values()) {
+    const told = new Set<string>()
+    for (const chain of table.chains.values()) {
+      for (const rule of chain.rules) {
+        const target = rule.action?.target
+        if (target === undefined || told.has(target) || table.chains.has(target) || isKnownTarget(target)) continue
+        told.add(target)
+        const message = `${chain.name} refers to a chain that is not in this dump: ${target} (table ${table.name})`
+        const hint = 'the kernel would not have taken this ruleset: the dump is partial, or a line was lost'
+        findings.push(rulesetFinding('ruleset.missing-chain', { message, file, line: rule.line ?? 0, hint }))
+      }
+    }
+  }
+  return findings
+}
+
+/** Chains from which a walk comes back to itself; the kernel refuses such a ruleset. */
+function loops(ruleset: Ruleset, file: string): Finding[] {
+  const findings: Finding[] = []
+  for (const table of ruleset.tables.values()) {
+    const state = new Map<string, 'open' | 'closed'>()
+    for (const root of table.chains.keys()) {
+      const loop = state.has(root) ? undefined : findLoop(table, root, state)
+      if (loop === undefined) continue
+      const message = `chain ${loop.chain} jumps to ${loop.rule.action?.target}, which leads back to it (table ${table.name})`
+      const hint = 'the kernel refuses a loop: this text was not saved by it; repair the rule'
+      findings.push(rulesetFinding('ruleset.loop', { message, file, line: loop.rule.line ?? 0, hint }))
+    }
+  }
+  return findings
+}
+
+/** Depth first without recursion: rulesets may nest deeper than the stack. */
+function findLoop(
+  table: Table,
+  root: string,
+  state: Map<string, 'open' | 'closed'>,
+): { readonly chain: string; readonly rule: Rule } | undefined {
+  const stack = [{ name: root, next: 0 }]
+  state.set(root, 'open')
+  let found: { chain: string; rule: Rule } | undefined
+  while (stack.length > 0) {
+    const top = stack[stack.length - 1]
+    if (top === undefined) break
+    const rule = table.chains.get(top.name)?.rules[top.next++]
+    if (rule === undefined) {
+      state.set(top.name, 'closed')
+      stack.pop()
+      continue
+    }
+    const target = rule.action?.target
+    if (target === undefined || !table.chains.has(target)) continue
+    const seen = state.get(target)
+    if (seen === 'open') found ??= { chain: top.name, rule }
+    else if (seen === undefined) {
+      state.set(target, 'open')
+      stack.push({ name: target, next: 0 })
+    }
+  }
+  return found
+}

@@ -1,0 +1,37 @@
+/** The finding codes of this room, with what each means. */
+import type { Finding, Severity } from '#base/finding'
+
+export const findingCodes = {
+  'ruleset.bad-line': {
+    severity: 'error',
+    meaning: 'A line of a ruleset that should declare a chain cannot be read; it is left out.',
+  },
+  'ruleset.bad-rule': {
+    severity: 'error',
+    meaning: 'A rule line cannot be read, for instance because it was cut; it is left out.',
+  },
+  'ruleset.foreign-lines': {
+    severity: 'info',
+    meaning: 'Lines that are not part of a ruleset, such as a shell prompt, were passed over.',
+  },
+  'ruleset.cut': { severity: 'warning', meaning: 'A table has no COMMIT: the dump ends too early.' },
+  'ruleset.table-twice': { severity: 'warning', meaning: 'A table stands twice in a dump; the later one is used.' },
+  'ruleset.table-guessed': {
+    severity: 'info',
+    meaning: 'Rules without a table name (iptables -S) were taken for the table whose built-in chains they show.',
+  },
+  'ruleset.missing-chain': { severity: 'warning', meaning: 'A rule jumps to a chain that the dump does not hold.' },
+  'ruleset.loop': { severity: 'error', meaning: 'A chain leads back to itself, which the kernel refuses.' },
+} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+
+export type FindingCode = keyof typeof findingCodes
+
+/** A finding about a line of a ruleset. */
+export function rulesetFinding(
+  code: FindingCode,
+  told: { readonly message: string; readonly file: string; readonly line: number; readonly hint?: string },
+): Finding {
+  const { message, file, line, hint } = told
+  const finding = { code, severity: findingCodes[code].severity, message, origin: { file, line } }
+  return hint === undefined ? finding : { ...finding, hint }
+}

@@ -1,0 +1,15 @@
+/** What the parser has read of a dump so far: one table's chains, before groups are joined into rulesets. */
+import type { Family } from '#base/ip'
+import type { Counters, Rule, Variant } from './rule'
+
+/** One `*table … COMMIT` group as read, before groups are joined into rulesets. */
+export type Group = {
+  table: string | undefined
+  family: Family | undefined
+  variant: Variant | undefined
+  line: number
+  readonly chains: Map<string, DraftChain>
+  isCommitted: boolean
+}
+
+export type DraftChain = { name: string; policy?: string; counters?: Counters; line: number; rules: Rule[] }

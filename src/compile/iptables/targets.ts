@@ -1,0 +1,52 @@
+/** The targets of iptables' own extensions, by what they do to the walk; any other name in `-j` is a user chain. */
+
+/** `ends`: the walk of this table ends here. `goes-on`: the next rule follows. */
+export const knownTargets: Readonly<Record<string, 'ends' | 'goes-on'>> = {
+  ACCEPT: 'ends',
+  DROP: 'ends',
+  QUEUE: 'ends',
+  RETURN: 'ends',
+  REJECT: 'ends',
+  DNAT: 'ends',
+  SNAT: 'ends',
+  MASQUERADE: 'ends',
+  REDIRECT: 'ends',
+  NETMAP: 'ends',
+  TPROXY: 'ends',
+  NFQUEUE: 'ends',
+  SYNPROXY: 'ends',
+  MIRROR: 'ends',
+  CLUSTERIP: 'ends',
+  DNPT: 'goes-on',
+  SNPT: 'goes-on',
+  AUDIT: 'goes-on',
+  CHECKSUM: 'goes-on',
+  CLASSIFY: 'goes-on',
+  CONNMARK: 'goes-on',
+  CONNSECMARK: 'goes-on',
+  CT: 'goes-on',
+  DSCP: 'goes-on',
+  ECN: 'goes-on',
+  HL: 'goes-on',
+  HMARK: 'goes-on',
+  IDLETIMER: 'goes-on',
+  LED: 'goes-on',
+  LOG: 'goes-on',
+  MARK: 'goes-on',
+  NFLOG: 'goes-on',
+  NOTRACK: 'goes-on',
+  RATEEST: 'goes-on',
+  SECMARK: 'goes-on',
+  SET: 'goes-on',
+  TCPMSS: 'goes-on',
+  TCPOPTSTRIP: 'goes-on',
+  TEE: 'goes-on',
+  TOS: 'goes-on',
+  TRACE: 'goes-on',
+  TTL: 'goes-on',
+  ULOG: 'goes-on',
+}
+
+export function isKnownTarget(name: string): boolean {
+  return Object.hasOwn(knownTargets, name)
+}
