@@ -1,0 +1,100 @@
+/** Questions about the source address, its port and the interfaces, asked when the packet does not tell. */
+import type { PortRange } from '#base/port-range'
+import { hasPort, printPortRange } from '#base/port-range'
+import type { MaskedAddress } from './masked-address'
+import { hasAddress, printMasked } from './masked-address'
+import { answerOf, coversPattern, type Path } from './path'
+import { ask, known, type Question, type Test } from './question'
+import type { View } from './view'
+import { isLocal } from './world'
+
+/** Answers from the path where it can: what an earlier answer settled is `known`, with the text of what it rests on. */
+export function askOnPath(path: Path, question: Question): Test {
+  const answer = answerOf(path, question)
+  return answer === undefined ? ask(question) : { kind: 'known', holds: answer, assumed: { question, answer } }
+}
+
+export function sourceIn(view: View, masked: MaskedAddress): Test {
+  const { source } = view.fields
+  if (source !== undefined) return known(hasAddress(masked, source))
+  const text = printMasked(masked)
+  if (masked.prefix === undefined) {
+    const yes = `the source matches ${text}`
+    const question: Question = {
+      key: `source:${text}`,
+      subject: { kind: 'packet' },
+      yes,
+      no: `the source does not match ${text}`,
+      usual: false,
+    }
+    return askOnPath(view.path, question)
+  }
+  if (masked.prefix.length === 0) return known(true)
+  const isHost = !text.includes('/')
+  return askOnPath(view.path, {
+    key: `source:${text}`,
+    subject: { kind: 'source-in', prefix: masked.prefix },
+    yes: isHost ? `the source is ${text}` : `the source is inside ${text}`,
+    no: isHost ? `the source is not ${text}` : `the source is outside ${text}`,
+    usual: false,
+  })
+}
+
+/** Whether the source is one of the node's own addresses. Off the wire it is not: the kernel drops such packets as martians. */
+export function sourceIsLocal(view: View): Test {
+  const { source, way } = view.fields
+  if (source === undefined) return known(way === 'process')
+  const local = isLocal(view.world, source)
+  if (local !== undefined) return known(local)
+  if (way === 'process') return known(true)
+  return askOnPath(view.path, {
+    key: 'source:local',
+    subject: { kind: 'fact' },
+    yes: 'the source is an address of this node',
+    no: 'the source is not an address of this node',
+    usual: false,
+  })
+}
+
+export function sourcePortIn(view: View, range: PortRange): Test {
+  const { sourcePort } = view.fields
+  if (sourcePort !== undefined) return known(hasPort(range, sourcePort))
+  const text = printPortRange(range, '-')
+  return askOnPath(view.path, {
+    key: `source-port:${text}`,
+    subject: { kind: 'source-port', range },
+    yes: `the source port is ${text}`,
+    no: `the source port is not ${text}`,
+    usual: false,
+  })
+}
+
+/** An unset interface has the empty name, which only `+` matches. */
+export function inInterfaceIs(view: View, pattern: string): Test {
+  if (view.fields.way === 'process' && (view.hook === 'OUTPUT' || view.hook === 'POSTROUTING'))
+    return known(pattern === '+')
+  const { inInterface } = view.fields
+  if (inInterface !== undefined) return known(coversPattern(pattern, inInterface))
+  if (pattern === '+') return known(true)
+  return askOnPath(view.path, {
+    key: `in:${pattern}`,
+    subject: { kind: 'in-interface', pattern },
+    yes: `it comes in through ${pattern}`,
+    no: `it does not come in through ${pattern}`,
+    usual: false,
+  })
+}
+
+export function outInterfaceIs(view: View, pattern: string): Test {
+  if (view.hook === 'PREROUTING' || view.hook === 'INPUT') return known(pattern === '+')
+  const { outInterface } = view.fields
+  if (outInterface !== undefined) return known(coversPattern(pattern, outInterface))
+  if (pattern === '+') return known(true)
+  return askOnPath(view.path, {
+    key: `out:${pattern}`,
+    subject: { kind: 'out-interface', pattern },
+    yes: `it leaves through ${pattern}`,
+    no: `it does not leave through ${pattern}`,
+    usual: false,
+  })
+}

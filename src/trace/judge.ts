@@ -1,0 +1,122 @@
+/** The verdict over a group of outcomes, with its reasons, targets and source translations. */
+import { countOf } from '#base/text'
+import { commentOf, type Rule } from '#compile/iptables/rule'
+import type { Masquerade, Reason, Target, Verdict } from '#model/trace'
+import { roundShare } from './flatten-hops'
+import { type Leaf, targetOf } from './group-outcomes'
+import type { Log } from './path'
+import { printConditions } from './print-conditions'
+
+/** What the caller knows of the destination, told where no rule took the packet. */
+export type Notes = { readonly untouched: string | undefined }
+
+export type Judged = { readonly verdict: Verdict; readonly targets: readonly Target[] }
+
+/** A connection that is stopped in part is told by the worst of its ends. */
+export function judge(leaves: readonly Leaf[], notes: Notes): Judged {
+  const targets = sumTargets(leaves)
+  const of = (kind: Leaf['outcome']['kind']): readonly Leaf[] => leaves.filter((leaf) => leaf.outcome.kind === kind)
+  const unknown = of('unknown')
+  const stopped = [...of('rejected'), ...of('dropped')]
+  const total = leaves.reduce((sum, leaf) => sum + leaf.share, 0)
+  if (unknown.length > 0) return { verdict: { kind: 'unknown', because: reasons(unknown, total) }, targets }
+  if (stopped.length > 0) {
+    const kind = of('dropped').length > 0 ? 'dropped' : 'rejected'
+    return { verdict: { kind, because: reasons(stopped, total) }, targets }
+  }
+  return { verdict: { kind: 'allowed', because: allowedReasons(leaves, targets, notes) }, targets }
+}
+
+function sumTargets(leaves: readonly Leaf[]): readonly Target[] {
+  const shares = new Map<string, number>()
+  for (const leaf of leaves) {
+    const target = targetOf(leaf)
+    if (target !== undefined) shares.set(target, (shares.get(target) ?? 0) + leaf.share)
+  }
+  return [...shares].map(([address, share]) => ({ address, share: roundShare(share) }))
+}
+
+function reasons(leaves: readonly Leaf[], total: number): [Reason, ...Reason[]] {
+  const byKey = new Map<string, { readonly leaf: Leaf; share: number }>()
+  for (const leaf of leaves) {
+    const end = leaf.outcome.path.end
+    const place = end?.place
+    const key = `${place?.hook} ${place?.table} ${place?.chain} ${place?.rule?.line} ${end?.kind === 'unknown' ? end.why : ''}`
+    const entry = byKey.get(key)
+    if (entry === undefined) byKey.set(key, { leaf, share: leaf.share })
+    else entry.share += leaf.share
+  }
+  const list = [...byKey.values()].map(({ leaf, share }) => stopReason(leaf, total > 0 ? share / total : 1))
+  const [first, ...rest] = list
+  return first === undefined ? [{ code: 'trace.no-path', sentence: 'no packet takes this way' }] : [first, ...rest]
+}
+
+function stopReason(leaf: Leaf, share: number): Reason {
+  const end = leaf.outcome.path.end
+  const place = end?.place
+  const where = `table ${place?.table}, chain ${place?.chain}`
+  const part = share > 1 - 1e-9 ? '' : `${roundShare(share * 100)} % of connections: `
+  if (end?.kind === 'unknown') return withRule('trace.unknown', `${part}${end.why} (${where})`, place?.rule)
+  if (place?.rule === undefined)
+    return { code: 'trace.dropped-by-policy', sentence: `${part}the policy of ${where} is DROP` }
+  const comment = commentOf(place.rule)
+  const did = leaf.outcome.kind === 'rejected' ? 'rejected' : 'dropped'
+  const says = comment === undefined ? '' : `: ${comment}`
+  return withRule(`trace.${did}-by-rule`, `${part}${did} in ${where}${says}`, place.rule)
+}
+
+function withRule(code: string, sentence: string, rule: Rule | undefined): Reason {
+  return {
+    code,
+    sentence,
+    ...(rule?.text === undefined ? {} : { rule: rule.text }),
+    ...(rule?.line === undefined ? {} : { line: rule.line }),
+  }
+}
+
+function allowedReasons(leaves: readonly Leaf[], targets: readonly Target[], notes: Notes): [Reason, ...Reason[]] {
+  if (targets.length > 0) {
+    const rule = firstServiceRule(leaves[0]?.outcome.path.log)
+    const comment = rule === undefined ? undefined : commentOf(rule)
+    const by = comment === undefined ? '' : ` for "${comment}"`
+    return [
+      withRule('trace.translated', `sent to ${countOf(targets.length, 'target')}${by}; nothing later stops it`, rule),
+    ]
+  }
+  const isLocal = leaves.some((leaf) => leaf.outcome.delivered === 'local')
+  const first: Reason = isLocal
+    ? { code: 'trace.delivered', sentence: 'delivered to this node: a process must listen there' }
+    : { code: 'trace.routed', sentence: 'no rule translates or stops it; it leaves by routing' }
+  return notes.untouched === undefined ? [first] : [first, { code: 'trace.no-service-rule', sentence: notes.untouched }]
+}
+
+/** Of the nat rules the packet met, the first that asked for its destination; else the one that translated it. */
+function firstServiceRule(log: Log | undefined): Rule | undefined {
+  const rules: Rule[] = []
+  for (let entry = log; entry !== undefined; entry = entry.earlier) {
+    const { hop } = entry
+    if (hop.table === 'nat' && hop.rule !== undefined && (hop.hook === 'PREROUTING' || hop.hook === 'OUTPUT'))
+      rules.unshift(hop.rule)
+  }
+  const asksDestination = (rule: Rule): boolean =>
+    rule.clauses.some(
+      (clause) =>
+        clause.kind === 'destination' ||
+        (clause.kind === 'match' && clause.options.some((option) => /^--dports?$/.test(option.flag))),
+    )
+  return rules.find((rule) => asksDestination(rule) && rule.action !== undefined) ?? rules.at(-1)
+}
+
+/** Each reason once: what must be true, and the rule that asks for it. */
+export function sourceTranslations(leaves: readonly Leaf[]): readonly Masquerade[] {
+  const entries = new Map<string, Masquerade>()
+  for (const leaf of leaves) {
+    const nat = leaf.outcome.path.sourceNat
+    if (nat === undefined || leaf.outcome.kind !== 'delivered') continue
+    const text = printConditions(nat.conditions)
+    const condition = text === '' ? 'always' : text
+    const rule = nat.rule.text ?? ''
+    entries.set(`${condition}\n${rule}`, { condition, rule })
+  }
+  return [...entries.values()]
+}

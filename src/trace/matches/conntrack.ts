@@ -1,0 +1,68 @@
+/** conntrack, state: what connection tracking knows of a packet. */
+import { parsePortRange } from '#base/port-range'
+import type { Option } from '#compile/iptables/rule'
+import { sourceIn } from '../ask-source'
+import { hasAddress, parseMaskedAddress } from '../masked-address'
+import { protocolNumber } from '../protocols'
+import { known, negateIf, type Test, undecidable } from '../question'
+import type { Decide, View } from '../view'
+
+export function compileConntrack(options: readonly Option[]): Decide {
+  const tests = options.map(
+    (option) =>
+      (view: View): Test =>
+        negateIf(option.not, optionTest(view, option)),
+  )
+  return (view) => tests.map((test) => test(view))
+}
+
+function optionTest(view: View, option: Option): Test {
+  const value = option.values[0] ?? ''
+  const { fields } = view
+  switch (option.flag) {
+    case '--ctstate':
+    case '--state':
+      return stateTest(view, value)
+    case '--ctproto':
+      return known(protocolNumber(value) === protocolNumber(fields.protocol))
+    case '--ctorigdst':
+      return addressTest(value, (masked) => known(hasAddress(masked, fields.originalDestination)))
+    case '--ctorigsrc':
+      return addressTest(value, (masked) => (fields.isSnat ? undecidable('--ctorigsrc') : sourceIn(view, masked)))
+    case '--ctorigdstport': {
+      const range = parsePortRange(value)
+      const port = fields.originalPort
+      return range === undefined || port === undefined
+        ? undecidable(`--ctorigdstport ${value}`)
+        : known(port >= range.from && port <= range.to)
+    }
+    case '--ctdir':
+      return fields.state === 'NEW' ? known(value === 'ORIGINAL') : undecidable(`--ctdir ${value}`)
+    case '--ctstatus':
+      return statusTest(view, value)
+    default:
+      return undecidable(`-m conntrack ${option.flag} ${value}`)
+  }
+}
+
+function addressTest(value: string, test: (masked: NonNullable<ReturnType<typeof parseMaskedAddress>>) => Test): Test {
+  const masked = parseMaskedAddress(value)
+  return masked === undefined ? undecidable(`-m conntrack address ${value}`) : test(masked)
+}
+
+/** DNAT and SNAT are states of their own here: the connection's addresses were translated. */
+function stateTest(view: View, value: string): Test {
+  const { fields } = view
+  const wanted = value.split(',')
+  if (fields.state === 'UNTRACKED' || fields.state === 'INVALID') return known(wanted.includes(fields.state))
+  const isNat = (wanted.includes('DNAT') && fields.isDnat) || (wanted.includes('SNAT') && fields.isSnat)
+  if (isNat || wanted.includes(fields.state)) return known(true)
+  const mayBeNat = fields.state !== 'NEW' && (wanted.includes('DNAT') || wanted.includes('SNAT'))
+  return mayBeNat ? undecidable(`the translation of an ${fields.state} connection`) : known(false)
+}
+
+/** A first packet is not confirmed, assured or answered yet. */
+function statusTest(view: View, value: string): Test {
+  if (view.fields.state !== 'NEW') return undecidable(`--ctstatus ${value}`)
+  return known(value.split(',').includes('NONE'))
+}

@@ -1,0 +1,245 @@
+/** One packet through a node's iptables rules: every hop, the verdict and its reasons, the targets and their shares. */
+import type { Finding, Parsed } from '#base/finding'
+import { printIp } from '#base/ip'
+import type { IpSet } from '#compile/iptables/parse-ipset'
+import type { Rule, Ruleset } from '#compile/iptables/rule'
+import type { Packet } from '#model/packet'
+import type { Branch, Trace, Verdict } from '#model/trace'
+import { drawConnections } from './draw-connections'
+import { findRoutes } from './find-routes'
+import { traceFinding } from './findings'
+import { flattenHops } from './flatten-hops'
+import { type Group, type Grouped, groupOutcomes, type Leaf, signature } from './group-outcomes'
+import { judge, type Notes, sourceTranslations } from './judge'
+import type { Path, Way } from './path'
+import { printConditions } from './print-conditions'
+import type { Answered } from './question'
+import { serviceNotes } from './service-notes'
+import { type HookWalk, type Outcome, walkHooks } from './walk-hooks'
+import { isLocal, type World } from './world'
+
+export type RulesetTraceInput = {
+  readonly packet: Packet
+  /** All rulesets read; those of the packet's family are walked. */
+  readonly rulesets: readonly Ruleset[]
+  readonly sets?: ReadonlyMap<string, IpSet>
+  /** The node's own addresses, canonical; absent when they are not known. */
+  readonly nodeIps?: readonly string[]
+  /** The destination is one of the node's own addresses. */
+  readonly isNodeLocal?: boolean
+  /** A process of the node sends it. */
+  readonly isLocalSource?: boolean
+  readonly simulate?: { readonly count: number; readonly seed: number }
+}
+
+/** How many times a walk may split before it gives up and says `unknown`. */
+const mostSplits = 200_000
+
+export function traceRuleset(input: RulesetTraceInput): Parsed<Trace> {
+  const rulesets = input.rulesets.filter((ruleset) => ruleset.family === input.packet.destination.family)
+  const world = worldOf(input, rulesets)
+  const notes = { untouched: serviceNotes(rulesets, input.packet) }
+  const [first, second] = waysIn(input, world)
+  const main = groupOutcomes(walkWay({ input, rulesets, world }, first))
+  const branches = [...branchesOf(main, notes, first === 'process' ? '' : undefined)]
+  if (second !== undefined)
+    branches.push(...otherWay(main, groupOutcomes(walkWay({ input, rulesets, world }, second)), notes))
+  const judged = judgeMain(main, notes)
+  const trace: Trace = {
+    verdict: judged.verdict,
+    targets: judged.targets,
+    masquerade: sourceTranslations(main.main.own),
+    hops: flattenHops(main.main.leaves.map((leaf) => leaf.outcome.path)),
+    ...(branches.length === 0 ? {} : { branches }),
+  }
+  const findings = findingsOf(input, rulesets, main)
+  if (input.simulate === undefined) return { value: trace, findings }
+  return {
+    value: { ...trace, simulated: drawConnections(trace.targets, trace.verdict.kind, input.simulate) },
+    findings,
+  }
+}
+
+/** Every way of a packet, apart: what a kernel's own trace is compared with. */
+export function walkEveryPath(input: RulesetTraceInput): readonly Outcome[] {
+  const rulesets = input.rulesets.filter((ruleset) => ruleset.family === input.packet.destination.family)
+  const world = worldOf(input, rulesets)
+  const [way] = waysIn(input, world)
+  return walkHooks({ ...hookWalk({ input, rulesets, world }), mayMerge: false }, startOf(input.packet, way))
+}
+
+function worldOf(input: RulesetTraceInput, rulesets: readonly Ruleset[]): World {
+  return {
+    ...(input.nodeIps === undefined ? {} : { nodeIps: new Set(input.nodeIps) }),
+    ...(input.isNodeLocal === true ? { localDestination: printIp(input.packet.destination) } : {}),
+    sets: input.sets ?? new Map(),
+    routes: rulesets.flatMap(findRoutes),
+  }
+}
+
+/** With nothing said of the source, the wire comes first and the node's own processes second. */
+function waysIn(input: RulesetTraceInput, world: World): readonly [Way, Way?] {
+  const { source, inInterface } = input.packet
+  if (input.isLocalSource === true) return ['process']
+  if (inInterface !== undefined) return ['wire']
+  if (source !== undefined) return isLocal(world, source) === true ? ['process'] : ['wire']
+  const isLoopback =
+    input.packet.destination.family === 'ipv4' && (input.packet.destination.words[0] ?? 0) >>> 24 === 127
+  return isLoopback || printIp(input.packet.destination) === '::1' ? ['process'] : ['wire', 'process']
+}
+
+type WalkInput = { readonly input: RulesetTraceInput; readonly rulesets: readonly Ruleset[]; readonly world: World }
+
+function hookWalk({ input, rulesets, world }: WalkInput): HookWalk {
+  return { world, rulesets, outInterface: input.packet.outInterface, budget: { left: mostSplits }, mayMerge: true }
+}
+
+function walkWay(walk: WalkInput, way: Way): readonly Outcome[] {
+  return walkHooks(hookWalk(walk), startOf(walk.input.packet, way))
+}
+
+function startOf(packet: Packet, way: Way): Path {
+  return {
+    fields: {
+      way,
+      family: packet.destination.family,
+      protocol: packet.protocol,
+      destination: packet.destination,
+      destinationPort: packet.destinationPort,
+      source: packet.source,
+      sourcePort: packet.sourcePort,
+      inInterface: way === 'process' ? '' : packet.inInterface,
+      outInterface: undefined,
+      mark: packet.mark ?? 0,
+      connmark: 0,
+      state: packet.state ?? 'NEW',
+      icmp: packet.icmp,
+      originalDestination: packet.destination,
+      originalPort: packet.destinationPort,
+      isDnat: false,
+      isSnat: false,
+      isRedirected: false,
+      proxy: undefined,
+    },
+    share: 1,
+    answers: undefined,
+    sourceInside: undefined,
+    sourceOutside: undefined,
+    log: undefined,
+    markCause: undefined,
+    sourceNat: undefined,
+    end: undefined,
+  }
+}
+
+function isFact(one: Answered): boolean {
+  return one.question.subject.kind === 'fact' || one.question.subject.kind === 'out-interface'
+}
+
+/** Groups that differ by a fact of the node alone: one of the two answers is true, and the input does not tell which. */
+function undecidedGroups(grouped: Grouped): readonly Group[] {
+  return grouped.others.filter((group) => group.whens.some((when) => when.length > 0 && when.every(isFact)))
+}
+
+function judgeMain(grouped: Grouped, notes: Notes): ReturnType<typeof judge> {
+  const judged = judge(grouped.main.leaves, notes)
+  const undecided = undecidedGroups(grouped)
+  const [first] = undecided
+  if (first === undefined) return judged
+  const questions = undecided.flatMap((group) => group.whens.filter((when) => when.every(isFact)).map(printConditions))
+  const sentence = `the answer depends on something that the input does not tell: whether ${[...new Set(questions)].slice(0, 3).join('; or ')}`
+  const verdict: Verdict = {
+    kind: 'unknown',
+    because: [{ code: 'trace.undecided', sentence }, ...judged.verdict.because],
+  }
+  return { verdict, targets: judged.targets }
+}
+
+function branchesOf(grouped: Grouped, notes: Notes, prefix: string | undefined): readonly Branch[] {
+  const branches = grouped.others.map((group) => branchOf(group, notes, whenOf(group)))
+  const undecided = undecidedGroups(grouped)
+  if (undecided.length === 0 || prefix !== undefined) return branches
+  const usual = undecided.flatMap((group) => group.whens.filter((when) => when.every(isFact)).map(opposite))
+  return [branchOf(grouped.main, notes, printConditions(usual.flat())), ...branches]
+}
+
+function opposite(when: readonly Answered[]): readonly Answered[] {
+  return when.map(({ question, answer }) => ({ question, answer: !answer }))
+}
+
+function whenOf(group: Group): string {
+  const texts = group.whens.map(printConditions)
+  const shown = texts.slice(0, 4).join('; or ')
+  return texts.length > 4 ? `${shown}; or ${texts.length - 4} more` : shown
+}
+
+function branchOf(group: Group, notes: Notes, when: string): Branch {
+  return { when, ...judge(group.leaves, notes), masquerade: sourceTranslations(group.own) }
+}
+
+const byProcess = 'a process on the node sends it'
+
+/** A process's answer is told when it differs from the wire's in verdict, targets or source translation. */
+function otherWay(wire: Grouped, process: Grouped, notes: Notes): readonly Branch[] {
+  const masquerade = (group: Group): string =>
+    JSON.stringify(sourceTranslations(group.own).map((entry) => entry.condition))
+  const branches: Branch[] = []
+  if (signature(wire.main) !== signature(process.main) || masquerade(wire.main) !== masquerade(process.main)) {
+    branches.push(branchOf(process.main, notes, byProcess))
+  }
+  const known = new Set(wire.others.map(signature))
+  for (const group of process.others) {
+    if (!known.has(signature(group))) branches.push(branchOf(group, notes, `${byProcess} and ${whenOf(group)}`))
+  }
+  return branches
+}
+
+function findingsOf(input: RulesetTraceInput, rulesets: readonly Ruleset[], main: Grouped): readonly Finding[] {
+  const findings: Finding[] = []
+  const family = input.packet.destination.family
+  if (rulesets.length === 0)
+    findings.push(
+      traceFinding(
+        'trace.no-rules',
+        `the input holds no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} rules`,
+        'add the output of ' + (family === 'ipv4' ? 'iptables-save' : 'ip6tables-save'),
+      ),
+    )
+  const tables = new Set(rulesets.flatMap((ruleset) => [...ruleset.tables.keys()]))
+  if (tables.has('nat') && !tables.has('filter')) findings.push(missingFilter(main.main.leaves))
+  if (!tables.has('nat') && tables.has('filter')) {
+    findings.push(
+      traceFinding(
+        'trace.missing-table',
+        'the dump has no nat table: a rule there could send the packet elsewhere',
+        'take the dump with iptables-save and no -t',
+      ),
+    )
+  }
+  if (main.unlisted > 0)
+    findings.push(
+      traceFinding(
+        'trace.more-branches',
+        `${main.unlisted} further answers that depend on the packet are not listed`,
+        'say more of the packet: --source, --in-interface',
+      ),
+    )
+  return findings
+}
+
+function missingFilter(leaves: readonly Leaf[]): Finding {
+  const isTranslated = leaves.some((leaf) => leaf.outcome.path.fields.isDnat)
+  const message = isTranslated
+    ? 'the dump holds no filter table: a rule there could still drop or reject what is sent to these targets, and accept or drop what is marked'
+    : 'the dump holds no filter table: what no nat rule takes may be rejected or dropped there, as kube-proxy does for a Service without endpoints'
+  return traceFinding('trace.missing-table', message, 'take the dump with iptables-save and no -t')
+}
+
+/** Rules a walk met, newest last: for those who print a path themselves. */
+export function rulesOf(outcome: Outcome): readonly Rule[] {
+  const rules: Rule[] = []
+  for (let entry = outcome.path.log; entry !== undefined; entry = entry.earlier) {
+    if (entry.hop.rule !== undefined) rules.unshift(entry.hop.rule)
+  }
+  return rules
+}
