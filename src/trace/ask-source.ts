@@ -1,4 +1,5 @@
 /** Questions about the source address, its port and the interfaces, asked when the packet does not tell. */
+import { parseIp } from '#base/ip'
 import type { PortRange } from '#base/port-range'
 import { hasPort, printPortRange } from '#base/port-range'
 import type { MaskedAddress } from './masked-address'
@@ -30,6 +31,8 @@ export function sourceIn(view: View, masked: MaskedAddress): Test {
     return askOnPath(view.path, question)
   }
   if (masked.prefix.length === 0) return known(true)
+  const own = ownSourceIn(view, masked)
+  if (own !== undefined) return known(own)
   const isHost = !text.includes('/')
   return askOnPath(view.path, {
     key: `source:${text}`,
@@ -38,6 +41,16 @@ export function sourceIn(view: View, masked: MaskedAddress): Test {
     no: isHost ? `the source is not ${text}` : `the source is outside ${text}`,
     usual: false,
   })
+}
+
+/** A process sends from one of the node's addresses: decided when they are known and agree. */
+function ownSourceIn(view: View, masked: MaskedAddress): boolean | undefined {
+  const { nodeIps } = view.world
+  if (view.fields.way === 'wire' || nodeIps === undefined) return undefined
+  const own = [...nodeIps].map((text) => parseIp(text)).filter((ip) => ip?.family === view.fields.family)
+  const inside = own.filter((ip) => ip !== undefined && hasAddress(masked, ip)).length
+  if (own.length === 0 || (inside > 0 && inside < own.length)) return undefined
+  return inside > 0
 }
 
 /** Whether the source is one of the node's own addresses. Off the wire it is not: the kernel drops such packets as martians. */

@@ -33,13 +33,12 @@ export function groupOutcomes(outcomes: readonly Outcome[]): Grouped {
   for (const leaf of leaves) append(classes, leaf.classKey, leaf)
   const mainLeaves = classes.get('') ?? []
   const own = new Map<string, { unusual: readonly Answered[]; leaves: Leaf[] }>()
-  const roots = new Map<string, string>([['', '']])
-  for (const [key, members] of classes) {
-    const root = rootOf(members[0]?.unusual ?? [], { index, roots })
-    const entry = own.get(root.key)
-    if (entry === undefined) own.set(root.key, { unusual: root.unusual, leaves: [...members] })
+  for (const members of classes.values()) {
+    const unusual = rootOf(members[0]?.unusual ?? [], index)
+    const key = keyOf(unusual)
+    const entry = own.get(key)
+    if (entry === undefined) own.set(key, { unusual, leaves: [...members] })
     else entry.leaves.push(...members)
-    roots.set(key, root.key)
   }
   const others = [...own].filter(([key]) => key !== '')
   const groups = others.slice(0, mostGroups).map(([, entry]) => ({
@@ -86,28 +85,23 @@ function indexByQuestion(leaves: readonly Leaf[]): Index {
   return index
 }
 
-type Roots = { readonly index: Index; readonly roots: Map<string, string> }
-
-/** Drops the last assumption as long as that changes no answer: what remains is what matters. */
-function rootOf(
-  unusual: readonly Answered[],
-  known: Roots,
-): { readonly key: string; readonly unusual: readonly Answered[] } {
+/** Drops assumptions, the latest first, as long as that changes no answer: what remains is what matters. */
+function rootOf(unusual: readonly Answered[], index: Index): readonly Answered[] {
   let current = unusual
-  while (current.length > 0) {
-    const fewer = current.slice(0, -1)
-    if (!isSameAnswer(current, fewer, known.index)) return { key: keyOf(current), unusual: current }
-    current = fewer
+  for (let at = unusual.length - 1; at >= 0; at--) {
+    const fewer = current.filter((_, place) => place !== at)
+    if (isSameAnswer(current, { fewer, dropped: current[at] }, index)) current = fewer
   }
-  return { key: '', unusual: [] }
+  return current
 }
 
+type Dropped = { readonly fewer: readonly Answered[]; readonly dropped: Answered | undefined }
+
 /** Compares only the leaves that asked a question whose answer the two sets of assumptions give differently. */
-function isSameAnswer(more: readonly Answered[], fewer: readonly Answered[], index: Index): boolean {
-  const last = more[more.length - 1]
-  if (last === undefined) return true
+function isSameAnswer(more: readonly Answered[], { fewer, dropped }: Dropped, index: Index): boolean {
+  if (dropped === undefined) return true
   const touched = new Set<Leaf>()
-  for (const question of relatedQuestions(last.question, index)) {
+  for (const question of relatedQuestions(dropped.question, index)) {
     if (valueUnder(more, question) === valueUnder(fewer, question)) continue
     for (const leaf of index.get(question.key)?.leaves ?? []) touched.add(leaf)
   }
@@ -179,10 +173,25 @@ function joinEqual(groups: readonly Group[]): readonly Group[] {
       key,
       earlier === undefined
         ? group
-        : { whens: [...earlier.whens, ...group.whens], leaves: earlier.leaves, own: [...earlier.own, ...group.own] },
+        : {
+            whens: withoutWider([...earlier.whens, ...group.whens]),
+            leaves: earlier.leaves,
+            own: [...earlier.own, ...group.own],
+          },
     )
   }
-  return [...joined.values()]
+  const length = (group: Group): number => Math.min(...group.whens.map((when) => when.length))
+  return [...joined.values()].sort((a, b) => length(a) - length(b))
+}
+
+/** A condition that holds with more assumptions than another of the list needs says nothing new. */
+function withoutWider(whens: readonly (readonly Answered[])[]): readonly (readonly Answered[])[] {
+  const has = (when: readonly Answered[], one: Answered): boolean =>
+    when.some((other) => other.question.key === one.question.key)
+  return whens.filter(
+    (when) =>
+      !whens.some((other) => other !== when && other.length < when.length && other.every((one) => has(when, one))),
+  )
 }
 
 /** A group's answer as text: results with their shares, in order. */

@@ -6,6 +6,7 @@ import { roundShare } from './flatten-hops'
 import { type Leaf, targetOf } from './group-outcomes'
 import type { Log } from './path'
 import { printConditions } from './print-conditions'
+import type { Answered } from './question'
 
 /** What the caller knows of the destination, told where no rule took the packet. */
 export type Notes = { readonly untouched: string | undefined }
@@ -107,13 +108,16 @@ function firstServiceRule(log: Log | undefined): Rule | undefined {
   return rules.find((rule) => asksDestination(rule) && rule.action !== undefined) ?? rules.at(-1)
 }
 
-/** Each reason once: what must be true, and the rule that asks for it. */
-export function sourceTranslations(leaves: readonly Leaf[]): readonly Masquerade[] {
+/** Each reason once: what must be true beside what is `given`, and the rule that asks for it; the usual packet's first. */
+export function sourceTranslations(leaves: readonly Leaf[], given: readonly Answered[] = []): readonly Masquerade[] {
+  const isGiven = (one: Answered): boolean =>
+    given.some((other) => other.question.key === one.question.key && other.answer === one.answer)
   const entries = new Map<string, Masquerade>()
-  for (const leaf of leaves) {
+  const usualFirst = [...leaves].sort((a, b) => a.unusual.length - b.unusual.length)
+  for (const leaf of usualFirst) {
     const nat = leaf.outcome.path.sourceNat
     if (nat === undefined || leaf.outcome.kind !== 'delivered') continue
-    const text = printConditions(nat.conditions)
+    const text = printConditions(nat.conditions.filter((one) => !isGiven(one)))
     const condition = text === '' ? 'always' : text
     const rule = nat.rule.text ?? ''
     entries.set(`${condition}\n${rule}`, { condition, rule })

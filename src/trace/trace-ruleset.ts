@@ -147,12 +147,20 @@ function judgeMain(grouped: Grouped, notes: Notes): ReturnType<typeof judge> {
   const [first] = undecided
   if (first === undefined) return judged
   const questions = undecided.flatMap((group) => group.whens.filter((when) => when.every(isFact)).map(printConditions))
-  const sentence = `the answer depends on something that the input does not tell: whether ${[...new Set(questions)].slice(0, 3).join('; or ')}`
+  const facts = [...new Set(questions)].slice(0, 3).join('; or ')
+  const sentence = `the answer depends on something that the input does not tell: whether ${facts}${remedyFor(undecided)}`
   const verdict: Verdict = {
     kind: 'unknown',
     because: [{ code: 'trace.undecided', sentence }, ...judged.verdict.because],
   }
   return { verdict, targets: judged.targets }
+}
+
+function remedyFor(groups: readonly Group[]): string {
+  const keys = groups.flatMap((group) => group.whens.flat().map((one) => one.question.key))
+  if (keys.some((key) => key.startsWith('destination-local:'))) return ' (say --node-ip or --node-local)'
+  if (keys.some((key) => key.startsWith('out:'))) return ' (say --out-interface)'
+  return keys.some((key) => key === 'source:local') ? ' (say --node-ip)' : ''
 }
 
 function branchesOf(grouped: Grouped, notes: Notes, prefix: string | undefined): readonly Branch[] {
@@ -174,7 +182,8 @@ function whenOf(group: Group): string {
 }
 
 function branchOf(group: Group, notes: Notes, when: string): Branch {
-  return { when, ...judge(group.leaves, notes), masquerade: sourceTranslations(group.own) }
+  const given = group.whens.length === 1 ? (group.whens[0] ?? []) : []
+  return { when, ...judge(group.leaves, notes), masquerade: sourceTranslations(group.own, given) }
 }
 
 const byProcess = 'a process on the node sends it'
@@ -197,14 +206,10 @@ function otherWay(wire: Grouped, process: Grouped, notes: Notes): readonly Branc
 function findingsOf(input: RulesetTraceInput, rulesets: readonly Ruleset[], main: Grouped): readonly Finding[] {
   const findings: Finding[] = []
   const family = input.packet.destination.family
-  if (rulesets.length === 0)
-    findings.push(
-      traceFinding(
-        'trace.no-rules',
-        `the input holds no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} rules`,
-        'add the output of ' + (family === 'ipv4' ? 'iptables-save' : 'ip6tables-save'),
-      ),
-    )
+  if (rulesets.length === 0) {
+    const [name, command] = family === 'ipv4' ? ['IPv4', 'iptables-save'] : ['IPv6', 'ip6tables-save']
+    findings.push(traceFinding('trace.no-rules', `the input holds no ${name} rules`, `add the output of ${command}`))
+  }
   const tables = new Set(rulesets.flatMap((ruleset) => [...ruleset.tables.keys()]))
   if (tables.has('nat') && !tables.has('filter')) findings.push(missingFilter(main.main.leaves))
   if (!tables.has('nat') && tables.has('filter')) {
