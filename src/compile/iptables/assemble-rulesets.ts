@@ -3,8 +3,7 @@ import type { Finding, Parsed } from '#base/finding'
 import type { Family } from '#base/ip'
 import { rulesetFinding } from './findings'
 import type { DraftChain, Group } from './group'
-import { builtinChains, type Chain, type Rule, type Ruleset, type Table, type Variant } from './rule'
-import { isKnownTarget } from './targets'
+import { builtinChains, type Chain, type Ruleset, type Table, type Variant } from './rule'
 
 type Draft = { family: Family; variant: Variant | undefined; tables: Map<string, Group> }
 
@@ -17,7 +16,9 @@ export function assembleRulesets(groups: readonly Group[], file: string): Parsed
     addGroup(drafts, { ...group, table, family }, { file, findings })
   }
   const value = drafts.map(finishRuleset)
-  for (const ruleset of value) findings.push(...danglingJumps(ruleset, file), ...loops(ruleset, file))
+  for (const draft of drafts) {
+    for (const group of draft.tables.values()) findings.push(...danglingJumps(group, file), ...loops(group, file))
+  }
   return { value, findings }
 }
 
@@ -87,69 +88,62 @@ function finishRuleset(draft: Draft): Ruleset {
 }
 
 function emptyChain(name: string): DraftChain {
-  return { name, line: 0, rules: [] }
+  return { name, line: 0, rules: [], jumps: [] }
 }
 
 /** Jumps to names that are neither a chain of the table nor a target of iptables: the first of each. */
-function danglingJumps(ruleset: Ruleset, file: string): Finding[] {
+function danglingJumps(group: Group, file: string): Finding[] {
   const findings: Finding[] = []
-  for (const table of ruleset.tables.values()) {
-    const told = new Set<string>()
-    for (const chain of table.chains.values()) {
-      for (const rule of chain.rules) {
-        const target = rule.action?.target
-        if (target === undefined || told.has(target) || table.chains.has(target) || isKnownTarget(target)) continue
-        told.add(target)
-        const message = `${chain.name} refers to a chain that is not in this dump: ${target} (table ${table.name})`
-        const hint = 'the kernel would not have taken this ruleset: the dump is partial, or a line was lost'
-        findings.push(rulesetFinding('ruleset.missing-chain', { message, file, line: rule.line ?? 0, hint }))
-      }
+  const told = new Set<string>()
+  for (const chain of group.chains.values()) {
+    for (const { target, rule } of chain.jumps) {
+      if (told.has(target) || hasChain(group, target)) continue
+      told.add(target)
+      const message = `${chain.name} refers to a chain that is not in this dump: ${target} (table ${group.table})`
+      const hint = 'the kernel would not have taken this ruleset: the dump is partial, or a line was lost'
+      findings.push(rulesetFinding('ruleset.missing-chain', { message, file, line: rule.line ?? 0, hint }))
     }
   }
   return findings
+}
+
+function hasChain(group: Group, name: string): boolean {
+  return group.chains.has(name) || (builtinChains[group.table ?? '']?.includes(name) ?? false)
 }
 
 /** Chains from which a walk comes back to itself; the kernel refuses such a ruleset. */
-function loops(ruleset: Ruleset, file: string): Finding[] {
+function loops(group: Group, file: string): Finding[] {
   const findings: Finding[] = []
-  for (const table of ruleset.tables.values()) {
-    const state = new Map<string, 'open' | 'closed'>()
-    for (const root of table.chains.keys()) {
-      const loop = state.has(root) ? undefined : findLoop(table, root, state)
-      if (loop === undefined) continue
-      const message = `chain ${loop.chain} jumps to ${loop.rule.action?.target}, which leads back to it (table ${table.name})`
-      const hint = 'the kernel refuses a loop: this text was not saved by it; repair the rule'
-      findings.push(rulesetFinding('ruleset.loop', { message, file, line: loop.rule.line ?? 0, hint }))
-    }
+  const state = new Map<string, 'open' | 'closed'>()
+  for (const root of group.chains.keys()) {
+    const loop = state.has(root) ? undefined : findLoop(group, root, state)
+    if (loop === undefined) continue
+    const message = `chain ${loop.chain} jumps to ${loop.target}, which leads back to it (table ${group.table})`
+    const hint = 'the kernel refuses a loop: this text was not saved by it; repair the rule'
+    findings.push(rulesetFinding('ruleset.loop', { message, file, line: loop.line, hint }))
   }
   return findings
 }
 
+type Loop = { readonly chain: string; readonly target: string; readonly line: number }
+
 /** Depth first without recursion: rulesets may nest deeper than the stack. */
-function findLoop(
-  table: Table,
-  root: string,
-  state: Map<string, 'open' | 'closed'>,
-): { readonly chain: string; readonly rule: Rule } | undefined {
+function findLoop(group: Group, root: string, state: Map<string, 'open' | 'closed'>): Loop | undefined {
   const stack = [{ name: root, next: 0 }]
   state.set(root, 'open')
-  let found: { chain: string; rule: Rule } | undefined
-  while (stack.length > 0) {
-    const top = stack[stack.length - 1]
-    if (top === undefined) break
-    const rule = table.chains.get(top.name)?.rules[top.next++]
-    if (rule === undefined) {
+  let found: Loop | undefined
+  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+    const jump = group.chains.get(top.name)?.jumps[top.next++]
+    if (jump === undefined) {
       state.set(top.name, 'closed')
       stack.pop()
       continue
     }
-    const target = rule.action?.target
-    if (target === undefined || !table.chains.has(target)) continue
-    const seen = state.get(target)
-    if (seen === 'open') found ??= { chain: top.name, rule }
-    else if (seen === undefined) {
-      state.set(target, 'open')
-      stack.push({ name: target, next: 0 })
+    const seen = state.get(jump.target)
+    if (seen === 'open') found ??= { chain: top.name, target: jump.target, line: jump.rule.line ?? 0 }
+    else if (seen === undefined && group.chains.has(jump.target)) {
+      state.set(jump.target, 'open')
+      stack.push({ name: jump.target, next: 0 })
     }
   }
   return found

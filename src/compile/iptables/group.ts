@@ -12,4 +12,12 @@ export type Group = {
   isCommitted: boolean
 }
 
-export type DraftChain = { name: string; policy?: string; counters?: Counters; line: number; rules: Rule[] }
+/** `jumps` are the rules whose target is no target of iptables' own: a user chain, if there is one of that name. */
+export type DraftChain = {
+  name: string
+  policy?: string
+  counters?: Counters
+  line: number
+  rules: Rule[]
+  readonly jumps: { readonly target: string; readonly rule: Rule }[]
+}

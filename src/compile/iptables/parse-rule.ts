@@ -47,18 +47,20 @@ type Draft = {
   action?: { kind: 'jump' | 'goto'; target: string; options: Option[] }
 }
 
-/** `words` are the tokens after `-A CHAIN`; `isQuoted(i)` tells whether token i stood in quotes. */
-export function parseRuleWords(words: readonly string[], quoted: ReadonlySet<number> | undefined): RuleParse {
+/** The words of a line, where its clauses begin, and which words are values whatever they look like. */
+export type WordsFrom = { readonly from: number; readonly literal: ReadonlySet<number> | undefined }
+
+export function parseRuleWords(words: readonly string[], { from, literal }: WordsFrom): RuleParse {
   const draft: Draft = { clauses: [], options: [] }
   let not = false
-  for (let index = 0; index < words.length; index++) {
+  for (let index = from; index < words.length; index++) {
     const word = words[index] ?? ''
     if (word === '!') {
       not = true
       continue
     }
     if (word.charCodeAt(0) !== 45) return bad(`"${word}" stands where an option should`)
-    const next = takeWord(draft, { words, quoted, index, not })
+    const next = takeWord(draft, { words, literal, index, not })
     if (typeof next === 'string') return bad(next)
     index = next
     not = false
@@ -75,7 +77,7 @@ function bad(why: string): RuleParse {
 
 type Place = {
   readonly words: readonly string[]
-  readonly quoted: ReadonlySet<number> | undefined
+  readonly literal: ReadonlySet<number> | undefined
   readonly index: number
   readonly not: boolean
 }
@@ -134,7 +136,7 @@ function checkHeader(kind: HeaderKind, value: string): string | undefined {
 }
 
 function takeOption(draft: Draft, place: Place): number | string {
-  const { words, quoted, not } = place
+  const { words, literal, not } = place
   const written = words[place.index] ?? ''
   const flag = canonicalFlags.get(written) ?? written
   if (draft.action === undefined && portFlags.has(written)) openImplicitMatch(draft)
@@ -151,10 +153,10 @@ function takeOption(draft: Draft, place: Place): number | string {
     let isNegatedLate = false
     while (index + 1 < words.length) {
       const word = words[index + 1] ?? ''
-      const isQuoted = quoted?.has(index + 1) ?? false
-      if (!isQuoted && word === '!' && values.length === 0 && words[index + 2]?.charCodeAt(0) !== 45)
+      const isValue = literal?.has(index + 1) ?? false
+      if (!isValue && word === '!' && values.length === 0 && words[index + 2]?.charCodeAt(0) !== 45)
         isNegatedLate = true
-      else if (!isQuoted && (word === '!' || word.charCodeAt(0) === 45)) break
+      else if (!isValue && (word === '!' || word.charCodeAt(0) === 45)) break
       else values.push(word)
       index++
     }

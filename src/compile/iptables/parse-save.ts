@@ -5,9 +5,9 @@ import { countOf } from '#base/text'
 import { assembleRulesets } from './assemble-rulesets'
 import { rulesetFinding } from './findings'
 import type { DraftChain, Group } from './group'
-import { parseRuleWords } from './parse-rule'
 import type { Counters, Rule, Ruleset, Variant } from './rule'
-import { tokenize } from './tokenize'
+import { parseRuleLine, SavedRule } from './saved-rule'
+import { isKnownTarget } from './targets'
 
 export type RulesetParse = {
   /** One a family and variant that the text holds; empty when there is no rule or chain in it. */
@@ -130,7 +130,7 @@ function chainOf(reader: Reader, name: string, line: number): DraftChain {
   const group = reader.group ?? openGroup(reader, undefined, line)
   let chain = group.chains.get(name)
   if (chain === undefined) {
-    chain = { name, line, rules: [] }
+    chain = { name, line, rules: [], jumps: [] }
     group.chains.set(name, chain)
   }
   return chain
@@ -176,12 +176,7 @@ function readInsert(reader: Reader, text: string, line: number): void {
 
 function readRule(reader: Reader, place: { text: string; line: number; counters?: Counters }): void {
   const { text, line, counters } = place
-  const split = tokenize(text)
-  const parse =
-    split === undefined
-      ? ({ kind: 'bad', why: 'a quote is left open' } as const)
-      : parseRuleWords(split.words.slice(2), shiftQuoted(split.quoted))
-  const name = split?.words[1] ?? text.split(' ')[1]
+  const { chain: name, parse } = parseRuleLine(text)
   if (name === undefined || name === '') {
     ignoreLine(reader, text, line)
     return
@@ -192,14 +187,11 @@ function readRule(reader: Reader, place: { text: string; line: number; counters?
     reader.findings.push(rulesetFinding('ruleset.bad-rule', { message, file: reader.file, line, hint }))
     return
   }
-  const rule: Rule = { clauses: parse.clauses, line, text }
-  const withAction = parse.action === undefined ? rule : { ...rule, action: parse.action }
-  chainOf(reader, name, line).rules.push(counters === undefined ? withAction : { ...withAction, counters })
-}
-
-/** Token numbers after the leading `-A CHAIN`. */
-function shiftQuoted(quoted: ReadonlySet<number> | undefined): ReadonlySet<number> | undefined {
-  return quoted === undefined ? undefined : new Set([...quoted].map((index) => index - 2))
+  const chain = chainOf(reader, name, line)
+  const rule = new SavedRule(text, line, counters)
+  chain.rules.push(rule)
+  const target = parse.action?.target
+  if (target !== undefined && !isKnownTarget(target)) chain.jumps.push({ target, rule })
 }
 
 function readOther(reader: Reader, text: string, line: number): void {

@@ -1,6 +1,7 @@
 /** Splits a rule line into words as iptables-restore does: double quotes hold a word together, a backslash keeps the next character. */
 
-export type Words = { readonly words: readonly string[]; readonly quoted?: ReadonlySet<number> }
+/** `literal` are the words in quotes that look like an option or a negation and are neither. */
+export type Words = { readonly words: readonly string[]; readonly literal?: ReadonlySet<number> }
 
 /** Undefined when a quote is left open. */
 export function tokenize(line: string): Words | undefined {
@@ -13,7 +14,7 @@ export function tokenize(line: string): Words | undefined {
 
 function tokenizeQuoted(line: string): Words | undefined {
   const words: string[] = []
-  const quoted = new Set<number>()
+  let literal: Set<number> | undefined
   let index = 0
   while (index < line.length) {
     const code = line.charCodeAt(index)
@@ -22,8 +23,11 @@ function tokenizeQuoted(line: string): Words | undefined {
     } else if (code === 34 || code === 39) {
       const end = closingQuote(line, index)
       if (end < 0) return undefined
-      quoted.add(words.length)
       const inside = line.slice(index + 1, end)
+      if (inside.startsWith('-') || inside === '!') {
+        literal ??= new Set()
+        literal.add(words.length)
+      }
       words.push(inside.includes('\\') ? inside.replace(/\\(.)/g, '$1') : inside)
       index = end + 1
     } else {
@@ -33,7 +37,7 @@ function tokenizeQuoted(line: string): Words | undefined {
       index = end
     }
   }
-  return { words, quoted }
+  return literal === undefined ? { words } : { words, literal }
 }
 
 function closingQuote(line: string, open: number): number {

@@ -1,0 +1,43 @@
+/** A rule line kept as text and parsed when it is asked for: most rules of a large dump are never met. */
+import { parseRuleWords, type RuleParse } from './parse-rule'
+import type { Action, Clause, Counters, Rule } from './rule'
+import { tokenize } from './tokenize'
+
+/** The chain a rule line belongs to, and what the line says. */
+export type RuleLine = { readonly chain: string | undefined; readonly parse: RuleParse }
+
+export function parseRuleLine(text: string): RuleLine {
+  const split = tokenize(text)
+  if (split === undefined) return { chain: text.split(' ')[1], parse: { kind: 'bad', why: 'a quote is left open' } }
+  return { chain: split.words[1], parse: parseRuleWords(split.words, { from: 2, literal: split.literal }) }
+}
+
+/** Closed over its text: `clauses` and `action` appear on first use. The text has been parsed once without fault. */
+export class SavedRule implements Rule {
+  readonly line: number
+  readonly text: string
+  declare readonly counters?: Counters
+  private parsed: RuleParse | undefined
+
+  constructor(text: string, line: number, counters: Counters | undefined) {
+    this.text = text
+    this.line = line
+    if (counters !== undefined) this.counters = counters
+  }
+
+  get clauses(): readonly Clause[] {
+    const { parse } = this
+    return parse.kind === 'rule' ? parse.clauses : []
+  }
+
+  get action(): Action {
+    const { parse } = this
+    // A rule without a target has no action; the type of an optional getter cannot say so.
+    return (parse.kind === 'rule' ? parse.action : undefined) as Action
+  }
+
+  private get parse(): RuleParse {
+    this.parsed ??= parseRuleLine(this.text).parse
+    return this.parsed
+  }
+}
