@@ -8,7 +8,17 @@ import { fileURLToPath } from 'node:url'
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** What the kernel tests call, and the Debian package that brings it. */
-const systemPackages = ['conntrack', 'iproute2', 'ipset', 'iptables', 'iputils-ping', 'nfacct', 'nftables', 'tcpdump', 'tcpreplay']
+const systemPackages = [
+  'conntrack',
+  'iproute2',
+  'ipset',
+  'iptables',
+  'iputils-ping',
+  'nfacct',
+  'nftables',
+  'tcpdump',
+  'tcpreplay',
+]
 
 /** A long step is named before it starts, on stderr so that stdout keeps only results. */
 export function say(text) {

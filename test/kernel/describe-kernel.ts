@@ -8,16 +8,14 @@ type Availability = { readonly ok: true } | { readonly ok: false; readonly reaso
 const tools = [
   'conntrack',
   'ip',
-  'ip6tables-legacy-restore',
-  'ip6tables-nft-restore',
   'ipset',
-  'iptables-legacy-restore',
-  'iptables-nft-restore',
   'nfacct',
   'nft',
   'ping',
   'tcpdump',
   'tcpreplay',
+  'xtables-legacy-multi',
+  'xtables-nft-multi',
 ] as const
 
 let known: Availability | undefined

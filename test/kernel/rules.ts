@@ -12,18 +12,19 @@ export type RulesPlace = { readonly variant: Variant; readonly family: Family }
 export const ipv4Rules: RulesPlace = { variant: 'nft', family: 'ipv4' }
 export const ipv6Rules: RulesPlace = { variant: 'nft', family: 'ipv6' }
 
-/** Loads restore or save text; it replaces the tables it names. The outcome's message is the tool's own. */
+/** Loads restore or save text, with its counters if it has any; it replaces the tables it names. */
 export function loadRules(node: KernelNode, place: RulesPlace, text: string): CommandOutcome {
-  return runCommand(inside(node.namespace, [toolOf(place, 'restore'), ...patience(place)]), text)
+  const counters = /^\[\d+:\d+\] -A /m.test(text) ? ['--counters'] : []
+  return runCommand(inside(node.namespace, [...toolOf(place, 'restore'), ...counters, ...patience(place)]), text)
 }
 
 /** As kube-proxy loads them: chains that are not named stay. */
 export function addRules(node: KernelNode, place: RulesPlace, text: string): CommandOutcome {
-  return runCommand(inside(node.namespace, [toolOf(place, 'restore'), '--noflush', ...patience(place)]), text)
+  return runCommand(inside(node.namespace, [...toolOf(place, 'restore'), '--noflush', ...patience(place)]), text)
 }
 
 export function saveRules(node: KernelNode, place: RulesPlace, options: readonly '--counters'[] = []): string {
-  return mustRun(inside(node.namespace, [toolOf(place, 'save'), ...options]))
+  return mustRun(inside(node.namespace, [...toolOf(place, 'save'), ...options]))
 }
 
 /** Loads what `ipset save` prints. Rules that match a set need it before them. */
@@ -49,8 +50,9 @@ export function withoutMoments(save: string): string {
     .join('\n')
 }
 
-function toolOf({ variant, family }: RulesPlace, verb: 'restore' | 'save'): string {
-  return `${family === 'ipv4' ? 'iptables' : 'ip6tables'}-${variant}-${verb}`
+/** By the program both names lead to: what `iptables-save` itself is differs from one machine to the next. */
+function toolOf({ variant, family }: RulesPlace, verb: 'restore' | 'save'): string[] {
+  return [`xtables-${variant}-multi`, `${family === 'ipv4' ? 'iptables' : 'ip6tables'}-${verb}`]
 }
 
 /** The legacy tools share one lock file over all namespaces; the others have none. */
