@@ -30,8 +30,10 @@ export function metaOf(kind: string, path: string, fields: Partial<Meta> = {}): 
 
 type WithMeta<T> = Omit<Partial<T>, 'meta'> & { readonly meta?: Partial<Meta> }
 
+export type ServiceFields = WithMeta<Service>
+
 /** `serviceOf('shop/web', { clusterIPs: ['10.96.10.1'], ports: [portOf(80)] })`; families follow the cluster IPs. */
-export function serviceOf(path: string, { meta, ...fields }: WithMeta<Service> = {}): Service {
+export function serviceOf(path: string, { meta, ...fields }: ServiceFields = {}): Service {
   const clusterIPs = fields.clusterIPs ?? ['10.96.0.9']
   const ipFamilies: readonly Family[] = clusterIPs[0] === 'None' ? ['ipv4'] : clusterIPs.map(familyOf)
   return {

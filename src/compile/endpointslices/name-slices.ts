@@ -19,12 +19,15 @@ export type NameSource = {
 /** Gives out names and never the same one twice in a namespace; `taken` holds `namespace/name` of slices that exist. */
 export function sliceNamer(taken: Iterable<string>): (source: NameSource) => string {
   const used = new Set(taken)
+  const numbers = new Map<string, number>()
   return ({ namespace, owner, traits }) => {
-    for (let number = 1; ; number++) {
-      const name = `${stemOf(owner)}${suffixOf(`${namespace}/${owner}/${traits}/${number}`)}`
+    const source = `${namespace}/${owner}/${traits}`
+    for (let number = (numbers.get(source) ?? 0) + 1; ; number++) {
+      const name = `${stemOf(owner)}${suffixOf(`${source}/${number}`)}`
       const key = `${namespace}/${name}`
       if (used.has(key)) continue
       used.add(key)
+      numbers.set(source, number)
       return name
     }
   }

@@ -1,0 +1,151 @@
+/** A rule as the kernel gives it back: what iptables-save prints for a rule however it was written. */
+import { type Family, parseIp, printIp } from '#base/ip'
+import { bitsOf, hostPrefix, lengthOfMask, type Prefix, parsePrefix, prefixOf, printPrefix } from '#base/prefix'
+import { compareText } from '#base/text'
+import { normalizeMatch, normalizeTarget } from './normalize-option'
+import {
+  type Action,
+  builtinChains,
+  type Chain,
+  type Clause,
+  type HeaderKind,
+  type Rule,
+  type Ruleset,
+  type Table,
+  type Variant,
+} from './rule'
+
+type Header = Extract<Clause, { readonly value: string }>
+
+/** The order in which headers are saved, before all matches. */
+const headerOrder: readonly (HeaderKind | 'fragment')[] = [
+  'source',
+  'destination',
+  'in-interface',
+  'out-interface',
+  'protocol',
+  'fragment',
+]
+
+/** Idempotent. What it does not know it leaves as written. */
+export function normalizeRule({ clauses, action, line, counters }: Rule, family: Family): Rule {
+  const normalized: Clause[] = []
+  for (const kind of headerOrder) {
+    for (const clause of clauses) {
+      if (clause.kind !== kind) continue
+      const header = normalizeHeader(clause, family)
+      if (header !== undefined) normalized.push(header)
+    }
+  }
+  for (const clause of clauses) {
+    if (clause.kind === 'match') normalized.push(normalizeMatchClause(clause, family))
+  }
+  return {
+    clauses: normalized,
+    ...(action !== undefined && { action: normalizeAction(action, family) }),
+    ...(line !== undefined && { line }),
+    ...(counters !== undefined && { counters }),
+  }
+}
+
+function normalizeMatchClause(clause: Extract<Clause, { readonly kind: 'match' }>, family: Family): Clause {
+  const options = normalizeMatch(clause.name, clause.options, family)
+  return options === clause.options ? clause : { ...clause, options }
+}
+
+function normalizeAction(action: Action, family: Family): Action {
+  const options = normalizeTarget(action.target, action.options, family)
+  return options === action.options ? action : { ...action, options }
+}
+
+/** Undefined for a header that matches everything: the kernel keeps nothing of it. */
+function normalizeHeader(clause: Header, family: Family): Header | undefined {
+  switch (clause.kind) {
+    case 'source':
+    case 'destination': {
+      const value = normalizeAddress(clause.value, family)
+      return !clause.not && /^(0\.0\.0\.0|::)\/0$/.test(value) ? undefined : { ...clause, value }
+    }
+    case 'protocol': {
+      const value = normalizeProtocol(clause.value)
+      return !clause.not && value === 'all' ? undefined : { ...clause, value }
+    }
+    case 'in-interface':
+    case 'out-interface':
+      return !clause.not && clause.value === '+' ? undefined : clause
+    case 'fragment':
+      return clause
+    default:
+      return clause satisfies never
+  }
+}
+
+/** A length is always saved, host bits never; a mask is turned into a length where it has one. */
+function normalizeAddress(text: string, family: Family): string {
+  const slash = text.indexOf('/')
+  if (slash < 0) {
+    const ip = parseIp(text)
+    return ip === undefined ? text : printPrefix(hostPrefix(ip))
+  }
+  const prefix = parsePrefix(text)?.prefix
+  if (prefix !== undefined) return printPrefix(prefix)
+  return normalizeMasked(text.slice(0, slash), text.slice(slash + 1), family) ?? text
+}
+
+function normalizeMasked(addressText: string, maskText: string, family: Family): string | undefined {
+  const ip = parseIp(addressText)
+  const mask = parseIp(maskText)
+  if (ip === undefined || mask === undefined || ip.family !== family || mask.family !== family) return undefined
+  const length = lengthOfMask(mask)
+  if (length !== undefined) return printPrefix(prefixOf(ip, length))
+  const words = ip.words.map((word, at) => (word & (mask.words[at] ?? 0)) >>> 0)
+  const masked: Prefix = { ip: { family, words }, length: bitsOf(family) }
+  return `${printIp(masked.ip)}/${printIp(mask)}`
+}
+
+/** Of the protocols that iptables itself knows by name (xtables_chain_protos, 1.8.9). */
+const protocolNames: ReadonlyMap<string, string> = new Map([
+  ['0', 'all'],
+  ['1', 'icmp'],
+  ['6', 'tcp'],
+  ['17', 'udp'],
+  ['50', 'esp'],
+  ['51', 'ah'],
+  ['58', 'ipv6-icmp'],
+  ['132', 'sctp'],
+  ['135', 'ipv6-mh'],
+  ['136', 'udplite'],
+  ['icmpv6', 'ipv6-icmp'],
+  ['icmp6', 'ipv6-icmp'],
+])
+
+function normalizeProtocol(text: string): string {
+  const lower = text.toLowerCase()
+  return protocolNames.get(lower) ?? lower
+}
+
+/** The order of tables in a save; nothing should rely on it. */
+const tableOrder: Readonly<Record<Variant, readonly string[]>> = {
+  nf_tables: ['mangle', 'raw', 'filter', 'nat', 'security'],
+  legacy: ['mangle', 'raw', 'nat', 'security', 'filter'],
+}
+
+/** A ruleset as a save would show it: rules normalised, built-in chains first and the others by name. */
+export function normalizeRuleset(ruleset: Ruleset, variant: Variant = ruleset.variant ?? 'nf_tables'): Ruleset {
+  const order = tableOrder[variant]
+  const rank = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length)
+  const tables = [...ruleset.tables.values()].sort((a, b) => rank(a.name) - rank(b.name))
+  const normalized = tables.map((table): [string, Table] => [table.name, normalizeTable(table, ruleset.family)])
+  return { family: ruleset.family, variant, tables: new Map(normalized) }
+}
+
+function normalizeTable({ name, chains }: Table, family: Family): Table {
+  const builtins = builtinChains[name] ?? []
+  const rank = (chain: string): number => (builtins.includes(chain) ? builtins.indexOf(chain) : builtins.length)
+  const sorted = [...chains.values()].sort((a, b) => rank(a.name) - rank(b.name) || compareText(a.name, b.name))
+  const normalized = sorted.map((chain): [string, Chain] => [
+    chain.name,
+    { ...chain, rules: chain.rules.map((rule) => normalizeRule(rule, family)) },
+  ])
+  return { name, chains: new Map(normalized) }
+}

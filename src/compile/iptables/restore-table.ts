@@ -1,0 +1,31 @@
+/** A table as `iptables-restore` takes it: chains to declare, then lines in the order they are written. */
+import type { Chain, Counters, Rule, Ruleset } from './rule'
+
+/** A chain of the document is created, or flushed if it is there; built-in chains have a policy. */
+export type RestoreChain = { readonly name: string; readonly policy?: string; readonly counters?: Counters }
+
+/** `-A CHAIN RULE`, or `-X CHAIN`. */
+export type RestoreLine =
+  | { readonly kind: 'append'; readonly chain: string; readonly rule: Rule }
+  | { readonly kind: 'delete'; readonly chain: string }
+
+export type RestoreTable = {
+  readonly name: string
+  readonly chains: readonly RestoreChain[]
+  readonly lines: readonly RestoreLine[]
+}
+
+/** Any ruleset as restore tables, rules grouped by chain. */
+export function restoreTablesOf(ruleset: Ruleset): readonly RestoreTable[] {
+  return Array.from(ruleset.tables.values(), ({ name, chains }) => ({
+    name,
+    chains: Array.from(chains.values(), restoreChainOf),
+    lines: [...chains.values()].flatMap((chain) =>
+      chain.rules.map((rule): RestoreLine => ({ kind: 'append', chain: chain.name, rule })),
+    ),
+  }))
+}
+
+function restoreChainOf({ name, policy, counters }: Chain): RestoreChain {
+  return { name, ...(policy !== undefined && { policy }), ...(counters !== undefined && { counters }) }
+}
