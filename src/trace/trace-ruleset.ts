@@ -189,15 +189,15 @@ function branchOf(group: Group, notes: Notes, when: string): Branch {
 const byProcess = 'a process on the node sends it'
 
 /** A process's answer is told when it differs from the wire's in verdict, targets or source translation. */
-function otherWay(wire: Grouped, process: Grouped, notes: Notes): readonly Branch[] {
+function otherWay(wire: Grouped, sent: Grouped, notes: Notes): readonly Branch[] {
   const masquerade = (group: Group): string =>
     JSON.stringify(sourceTranslations(group.own).map((entry) => entry.condition))
   const branches: Branch[] = []
-  if (signature(wire.main) !== signature(process.main) || masquerade(wire.main) !== masquerade(process.main)) {
-    branches.push(branchOf(process.main, notes, byProcess))
+  if (signature(wire.main) !== signature(sent.main) || masquerade(wire.main) !== masquerade(sent.main)) {
+    branches.push(branchOf(sent.main, notes, byProcess))
   }
   const known = new Set(wire.others.map(signature))
-  for (const group of process.others) {
+  for (const group of sent.others) {
     if (!known.has(signature(group))) branches.push(branchOf(group, notes, `${byProcess} and ${whenOf(group)}`))
   }
   return branches

@@ -1,0 +1,36 @@
+/** The finding codes of this room, with what each means. */
+import type { Finding, Severity } from '#base/finding'
+
+export const findingCodes = {
+  'ruleset.ipvs': {
+    severity: 'warning',
+    meaning: 'kube-proxy runs in IPVS mode: Services and their targets are in ipvsadm and ipset, not in these rules.',
+  },
+  'ruleset.cilium': {
+    severity: 'warning',
+    meaning: 'Cilium replaces kube-proxy: Services are translated in BPF, not by these rules.',
+  },
+  'ruleset.other-variant': {
+    severity: 'warning',
+    meaning: 'The other iptables variant holds rules that this dump does not show.',
+  },
+  'ruleset.both-variants': {
+    severity: 'warning',
+    meaning: 'Both iptables variants hold Service rules; the kernel runs both.',
+  },
+  'ruleset.no-kube-proxy': { severity: 'info', meaning: 'The dump holds no Service rules of kube-proxy.' },
+  'ruleset.stale-chains': {
+    severity: 'info',
+    meaning: 'Service or endpoint chains to which no rule jumps; kube-proxy removes them later.',
+  },
+  'ruleset.stale-endpoint': {
+    severity: 'warning',
+    meaning:
+      'A rule sends to an address that no EndpointSlice has: the dump is older than the slices, or kube-proxy does not sync.',
+  },
+} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+
+export function verifyFinding(code: keyof typeof findingCodes, message: string, hint?: string): Finding {
+  const finding = { code, severity: findingCodes[code].severity, message }
+  return hint === undefined ? finding : { ...finding, hint }
+}
