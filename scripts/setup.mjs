@@ -41,7 +41,12 @@ export function installPackages() {
     say('installing npm packages (about 30 s) …')
     rmSync(stampPath, { force: true })
     const code = runShown('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
-    if (code !== 0) stop(`npm ci failed with code ${code}: check the network and the npm registry, then run it again.`)
+    if (code !== 0) {
+      stop(
+        `npm ci failed with code ${code}; its reason is above. If it is the network, run this again; if package.json and ` +
+          'package-lock.json disagree, run `npm install` and commit the lock file.',
+      )
+    }
   }
   writeFileSync(stampPath, stamp)
 }
