@@ -1,0 +1,76 @@
+/** From objects as they stand in texts to a cluster: each kind read, doubles settled, and what is missing assumed. */
+import type { Finding, Parsed } from '#base/finding'
+import type { Prefix } from '#base/prefix'
+import { compareText, listOf } from '#base/text'
+import type { Cluster } from '#model/cluster'
+import { assumeNamespaces } from './assume/assume-namespaces'
+import { assumeNodes } from './assume/assume-nodes'
+import { clusterFamilies } from './assume/families'
+import { fillServices } from './assume/fill-services'
+import { implyPods } from './assume/imply-pods'
+import { placePods } from './assume/place-pods'
+import { type Draft, newDraft } from './draft'
+import { manifestFinding } from './findings'
+import { kinds } from './kinds'
+import { type Reading, rootFields } from './kinds/fields'
+import { parseMeta } from './kinds/meta'
+import type { RawObject } from './text/raw-object'
+
+/** Ranges that assumed addresses are taken from, one a family at most; without them the usual ones. */
+export type BuildOptions = { readonly serviceCidrs?: readonly Prefix[]; readonly podCidrs?: readonly Prefix[] }
+
+/** Of two objects with one name the later wins. */
+export function buildCluster(objects: readonly RawObject[], options: BuildOptions = {}): Parsed<Cluster> {
+  const draft = newDraft()
+  for (const object of objects) addObject(object, draft)
+  const families = clusterFamilies(draft)
+  assumeNodes(draft, families)
+  implyPods(draft)
+  placePods(draft, families, options.podCidrs ?? [])
+  fillServices(draft, families, options.serviceCidrs ?? [])
+  assumeNamespaces(draft)
+  reportSkipped(draft)
+  return { value: clusterOf(draft), findings: draft.findings }
+}
+
+function addObject(object: RawObject, draft: Draft): void {
+  const { kind, apiVersion, value, origin } = object
+  const row = kinds.get(kind)
+  const slash = apiVersion.indexOf('/')
+  const group = slash < 0 ? '' : apiVersion.slice(0, slash)
+  if (row === undefined || (apiVersion !== '' && !row.groups.includes(group))) {
+    const name = row === undefined ? kind : `${kind} (${apiVersion})`
+    draft.skippedKinds.set(name, (draft.skippedKinds.get(name) ?? 0) + 1)
+    return
+  }
+  const reading: Reading = { kind, origin, findings: draft.findings, namespace: '', name: '' }
+  const root = rootFields(reading, value)
+  const meta = parseMeta(root, row.isNamespaced)
+  if (meta === undefined) return
+  if (apiVersion === '') draft.findings.push(noApiVersion(object, reading))
+  row.add(root, meta, draft)
+}
+
+function noApiVersion({ kind, origin }: RawObject, { namespace, name }: Reading): Finding {
+  return manifestFinding('manifest.no-api-version', {
+    message: `has no apiVersion; it is read as the usual ${kind}`,
+    object: namespace === '' ? { kind, name } : { kind, namespace, name },
+    path: 'apiVersion',
+    origin,
+    hint: 'add apiVersion',
+  })
+}
+
+function reportSkipped(draft: Draft): void {
+  if (draft.skippedKinds.size === 0) return
+  const counted = [...draft.skippedKinds]
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([kind, count]) => `${count} ${kind}`)
+  const message = `objects of kinds that Portolan does not read were skipped: ${listOf(counted)}`
+  draft.findings.push(manifestFinding('manifest.skipped-kinds', { message }))
+}
+
+function clusterOf(draft: Draft): Cluster {
+  const { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds } = draft
+  return { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds }
+}

@@ -1,0 +1,103 @@
+/** A cluster while it is being read: open maps, and what the texts left for later steps to fill in. */
+import type { Finding, Origin } from '#base/finding'
+import { printOrigin } from '#base/finding'
+import type { ConfigMap, Namespace } from '#model/cluster'
+import type { EndpointSlice, Endpoints } from '#model/endpoint-slice'
+import { keyOf, type Meta, refOf } from '#model/meta'
+import type { ClusterNode } from '#model/node'
+import type { Pod } from '#model/pod'
+import type { Service } from '#model/service'
+import { manifestFinding } from './findings'
+import type { Fields } from './kinds/fields'
+import type { NodeRules } from './kinds/node'
+import type { ServiceText } from './kinds/service'
+import type { Workload } from './kinds/workload'
+import type { Writable } from './kinds/writable'
+
+/**
+ * A pod whose place or addresses are still to be chosen. `isNew` when its text had no status at all: it will run, and be
+ * ready if `isReady`. `placement` is its spec, unread, for what the scheduler asks of it.
+ */
+export type OpenPod = {
+  readonly pod: Writable<Pod>
+  readonly placement: Fields
+  readonly isNew: boolean
+  readonly isReady: boolean
+}
+
+export type Draft = {
+  readonly findings: Finding[]
+  readonly services: Map<string, Writable<Service>>
+  readonly pods: Map<string, Writable<Pod>>
+  readonly slices: Map<string, EndpointSlice>
+  readonly endpoints: Map<string, Endpoints>
+  readonly nodes: Map<string, Writable<ClusterNode>>
+  readonly namespaces: Map<string, Namespace>
+  readonly configMaps: Map<string, ConfigMap>
+  readonly skippedKinds: Map<string, number>
+  /** By `Kind namespace/name`. */
+  readonly workloads: Map<string, Workload>
+  readonly openServices: Map<string, ServiceText>
+  readonly openPods: Map<string, OpenPod>
+  /** Nodes whose text had no status. */
+  readonly openNodes: Set<string>
+  readonly nodeRules: Map<string, NodeRules>
+}
+
+export function newDraft(): Draft {
+  return {
+    findings: [],
+    services: new Map(),
+    pods: new Map(),
+    slices: new Map(),
+    endpoints: new Map(),
+    nodes: new Map(),
+    namespaces: new Map(),
+    configMaps: new Map(),
+    skippedKinds: new Map(),
+    workloads: new Map(),
+    openServices: new Map(),
+    openPods: new Map(),
+    openNodes: new Set(),
+    nodeRules: new Map(),
+  }
+}
+
+/** Puts an object into its map; of two with one name the later stays, and a finding says so. Returns the key. */
+export function keep<T extends { readonly meta: Meta }>(draft: Draft, map: Map<string, T>, object: T): string {
+  const key = keyOf(object.meta)
+  const earlier = map.get(key)
+  if (earlier !== undefined) reportDuplicate(draft, earlier.meta, object.meta.origin)
+  map.set(key, object)
+  return key
+}
+
+export function keepWorkload(draft: Draft, workload: Workload): void {
+  const key = workloadKey(workload.kind, workload.meta)
+  const earlier = draft.workloads.get(key)
+  if (earlier !== undefined) reportDuplicate(draft, earlier.meta, workload.meta.origin)
+  draft.workloads.set(key, workload)
+}
+
+export function workloadKey(kind: string, meta: { readonly namespace: string; readonly name: string }): string {
+  return `${kind} ${meta.namespace}/${meta.name}`
+}
+
+/** A later step's note on an object, which must be marked as assumed wherever it is shown. */
+export function assume(object: { meta: Meta }, ...paths: readonly string[]): void {
+  const { assumed } = object.meta
+  if (assumed[0] === '*') return
+  const added = paths.filter((path) => !assumed.includes(path))
+  if (added.length > 0) object.meta = { ...object.meta, assumed: [...assumed, ...added] }
+}
+
+function reportDuplicate(draft: Draft, earlier: Meta, origin: Origin): void {
+  draft.findings.push(
+    manifestFinding('manifest.duplicate-object', {
+      message: `was read before, from ${printOrigin(earlier.origin)}; this later one is used`,
+      object: refOf(earlier),
+      origin,
+      hint: 'delete one of the two',
+    }),
+  )
+}

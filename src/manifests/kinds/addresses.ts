@@ -1,0 +1,87 @@
+/** Reading IP addresses and ranges: canonical text, or a finding that says what is wrong and what to write. */
+import { canonicalIp, explainBadIp } from '#base/ip'
+import { parsePrefix, printPrefix } from '#base/prefix'
+import { describeValue } from '#manifests/text/raw-object'
+import { type Fields, itemsAt, report } from './fields'
+
+/** One address under a key; absent, null and empty are no address. */
+export function addressAt(fields: Fields, key: string): string | undefined {
+  const value = fields.values[key]
+  return value === undefined || value === null || value === '' ? undefined : parseAddress(fields, key, value)
+}
+
+export function addressesAt(fields: Fields, key: string): string[] {
+  const addresses: string[] = []
+  const items = itemsAt(fields, key)
+  for (let index = 0; index < items.length; index++) {
+    const address = parseAddress(fields, key, items[index], index)
+    if (address !== undefined) addresses.push(address)
+  }
+  return addresses
+}
+
+/** The addresses of a list whose entries hold one each: `podIPs: [{ip: …}]`. */
+export function addressesIn(entries: readonly Fields[], key: string): string[] {
+  const addresses: string[] = []
+  for (const entry of entries) {
+    const address = addressAt(entry, key)
+    if (address !== undefined) addresses.push(address)
+  }
+  return addresses
+}
+
+/** Ranges under a key, trimmed as kube-proxy trims them, with bits beyond the length cleared. */
+export function cidrsAt(fields: Fields, key: string): string[] {
+  return itemsAt(fields, key).flatMap((item, index) => parseCidr(fields, `${key}[${index}]`, item) ?? [])
+}
+
+export function cidrAt(fields: Fields, key: string): string | undefined {
+  const value = fields.values[key]
+  return value === undefined || value === null || value === '' ? undefined : parseCidr(fields, key, value)
+}
+
+/** `index` is the place in the list under the key, if it is one. */
+export function parseAddress(fields: Fields, key: string, value: unknown, index = -1): string | undefined {
+  const address = typeof value === 'string' ? canonicalIp(value) : undefined
+  if (address !== undefined) return address
+  const path = index < 0 ? key : `${key}[${index}]`
+  if (typeof value !== 'string') {
+    report(fields, path, { found: `is ${describeValue(value)}, where an IP address is wanted; it is left out` })
+    return undefined
+  }
+  const [reason, hint] = explainBadIp(value.slice(0, 80)).split('; ')
+  report(fields, path, {
+    code: 'manifest.bad-address',
+    found: `holds no IP address and is left out: ${reason}`,
+    ...(hint !== undefined && { hint }),
+  })
+  return undefined
+}
+
+function parseCidr(fields: Fields, path: string, value: unknown): string | undefined {
+  if (typeof value !== 'string') {
+    report(fields, path, { found: `is ${describeValue(value)}, where an IP range is wanted; it is left out` })
+    return undefined
+  }
+  const parse = parsePrefix(value.trim())
+  if (parse === undefined) {
+    report(fields, path, { code: 'manifest.bad-cidr', found: badCidr(value), hint: 'write it as ADDRESS/LENGTH' })
+    return undefined
+  }
+  const range = printPrefix(parse.prefix)
+  if (parse.hasHostBits) {
+    report(fields, path, {
+      code: 'manifest.host-bits',
+      found: `is ${describeValue(value)}, with bits set beyond its length; it is read as ${range}`,
+      hint: `write ${range}`,
+    })
+  }
+  return range
+}
+
+function badCidr(value: string): string {
+  const slash = value.indexOf('/')
+  const reason = slash < 0 ? 'it has no length' : explainBadIp(value.slice(0, slash).trim().slice(0, 80))
+  const known = slash >= 0 && canonicalIp(value.slice(0, slash).trim()) !== undefined
+  return `holds no IP range (${describeValue(value)}) and is left out: ${known ? 'its length is out of range' : reason}`
+}

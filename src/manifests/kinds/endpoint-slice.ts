@@ -1,0 +1,130 @@
+/** EndpointSlices: discovery.k8s.io/v1, and v1beta1 whose topology map held the node and the zone. */
+import { familyOf } from '#base/ip'
+import type { AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, TargetRef } from '#model/endpoint-slice'
+import type { Meta } from '#model/meta'
+import { zoneLabel } from '#model/node'
+import { parseAddress } from './addresses'
+import {
+  type Fields,
+  flagAt,
+  has,
+  itemsAt,
+  mapAt,
+  mapsAt,
+  nameAt,
+  numberAt,
+  portBounds,
+  report,
+  textAt,
+  textsAt,
+  wordAt,
+} from './fields'
+import { protocols } from './pod'
+import type { Writable } from './writable'
+
+const addressTypes = ['IPv4', 'IPv6', 'FQDN'] as const satisfies readonly AddressType[]
+const noConditions: Conditions = {}
+const hostLabel = 'kubernetes.io/hostname'
+
+export function parseEndpointSlice(root: Fields, meta: Meta): EndpointSlice {
+  const addressType = wordAt(root, 'addressType', addressTypes) ?? guessType(root)
+  const endpoints: Endpoint[] = []
+  for (const entry of mapsAt(root, 'endpoints')) endpoints.push(parseEndpoint(entry, addressType))
+  return { meta, addressType, endpoints, ports: parseEndpointPorts(root) }
+}
+
+/** As the API server does: an absent name is the empty one, and an absent protocol is TCP. */
+export function parseEndpointPorts(fields: Fields): readonly EndpointPort[] {
+  return mapsAt(fields, 'ports').map((entry) => {
+    const port: Writable<EndpointPort> = {
+      name: textAt(entry, 'name') ?? '',
+      protocol: wordAt(entry, 'protocol', protocols) ?? 'TCP',
+    }
+    const number = numberAt(entry, 'port', portBounds)
+    const appProtocol = nameAt(entry, 'appProtocol')
+    if (number !== undefined) port.port = number
+    if (appProtocol !== undefined) port.appProtocol = appProtocol
+    return port
+  })
+}
+
+export function parseTargetRef(entry: Fields): TargetRef | undefined {
+  if (!has(entry, 'targetRef')) return undefined
+  const fields = mapAt(entry, 'targetRef')
+  const kind = nameAt(fields, 'kind')
+  const name = nameAt(fields, 'name')
+  if (kind === undefined || name === undefined) return undefined
+  const ref: Writable<TargetRef> = { kind, name }
+  const namespace = nameAt(fields, 'namespace')
+  const uid = nameAt(fields, 'uid')
+  if (namespace !== undefined) ref.namespace = namespace
+  if (uid !== undefined) ref.uid = uid
+  return ref
+}
+
+/** The API server demands `addressType`; without it the first address tells. */
+function guessType(root: Fields): AddressType {
+  const [first] = mapsAt(root, 'endpoints')
+  const address = first === undefined ? '' : itemsAt(first, 'addresses')[0]
+  const guess = typeof address === 'string' && address.includes(':') ? 'IPv6' : 'IPv4'
+  if (!has(root, 'addressType')) {
+    report(root, 'addressType', { found: `is missing; it is read as ${guess}`, hint: `add addressType: ${guess}` })
+  }
+  return guess
+}
+
+function parseEndpoint(entry: Fields, addressType: AddressType): Endpoint {
+  const endpoint: Writable<Endpoint> = {
+    addresses: addressType === 'FQDN' ? textsAt(entry, 'addresses') : parseAddresses(entry, addressType),
+    conditions: has(entry, 'conditions') ? parseConditions(mapAt(entry, 'conditions')) : noConditions,
+  }
+  const hostname = nameAt(entry, 'hostname')
+  const targetRef = parseTargetRef(entry)
+  if (hostname !== undefined) endpoint.hostname = hostname
+  if (targetRef !== undefined) endpoint.targetRef = targetRef
+  fillPlace(entry, endpoint)
+  if (has(entry, 'hints')) fillHints(mapAt(entry, 'hints'), endpoint)
+  return endpoint
+}
+
+function parseAddresses(entry: Fields, addressType: AddressType): readonly string[] {
+  const family = addressType === 'IPv6' ? 'ipv6' : 'ipv4'
+  const addresses: string[] = []
+  const items = itemsAt(entry, 'addresses')
+  for (let index = 0; index < items.length; index++) {
+    const address = parseAddress(entry, 'addresses', items[index], index)
+    if (address === undefined) continue
+    if (familyOf(address) === family) addresses.push(address)
+    else {
+      const found = `is ${address} in a slice of ${addressType}; it is left out`
+      report(entry, `addresses[${index}]`, { code: 'slice.family-mismatch', found })
+    }
+  }
+  return addresses
+}
+
+function parseConditions(fields: Fields): Conditions {
+  const conditions: Writable<Conditions> = {}
+  const ready = flagAt(fields, 'ready')
+  const serving = flagAt(fields, 'serving')
+  const terminating = flagAt(fields, 'terminating')
+  if (ready !== undefined) conditions.ready = ready
+  if (serving !== undefined) conditions.serving = serving
+  if (terminating !== undefined) conditions.terminating = terminating
+  return conditions
+}
+
+function fillPlace(entry: Fields, endpoint: Writable<Endpoint>): void {
+  const topology = has(entry, 'topology') ? mapAt(entry, 'topology') : undefined
+  const nodeName = nameAt(entry, 'nodeName') ?? (topology && nameAt(topology, hostLabel))
+  const zone = nameAt(entry, 'zone') ?? (topology && nameAt(topology, zoneLabel))
+  if (nodeName !== undefined) endpoint.nodeName = nodeName
+  if (zone !== undefined) endpoint.zone = zone
+}
+
+function fillHints(hints: Fields, endpoint: Writable<Endpoint>): void {
+  if (has(hints, 'forZones'))
+    endpoint.forZones = mapsAt(hints, 'forZones').flatMap((zone) => nameAt(zone, 'name') ?? [])
+  if (has(hints, 'forNodes'))
+    endpoint.forNodes = mapsAt(hints, 'forNodes').flatMap((node) => nameAt(node, 'name') ?? [])
+}

@@ -1,0 +1,176 @@
+/** Reading one map of an object: each reader gives a value of the wanted type, or a finding that names the field. */
+import type { Finding, Origin } from '#base/finding'
+import { type ManifestFindingCode, manifestFinding } from '#manifests/findings'
+import { describeValue, isRecord, type RawRecord } from '#manifests/text/raw-object'
+
+/** The object that is being read; its name is filled in as soon as it is known. */
+export type Reading = {
+  readonly kind: string
+  readonly origin: Origin
+  readonly findings: Finding[]
+  namespace: string
+  name: string
+}
+
+/** A map inside an object. Its path is worked out only for a finding: `key` and `index` say where it stands in `parent`. */
+export type Fields = {
+  readonly reading: Reading
+  readonly values: RawRecord
+  readonly parent: Fields | undefined
+  readonly key: string
+  readonly index: number
+}
+
+const noValues: RawRecord = {}
+const noEntries: readonly Fields[] = []
+const noItems: readonly unknown[] = []
+
+export function rootFields(reading: Reading, values: RawRecord): Fields {
+  return { reading, values, parent: undefined, key: '', index: -1 }
+}
+
+export function has(fields: Fields, key: string): boolean {
+  return (fields.values[key] ?? undefined) !== undefined
+}
+
+/** The map under a key; an empty one when it is absent, null or no map. */
+export function mapAt(fields: Fields, key: string): Fields {
+  const value = fields.values[key] ?? noValues
+  if (isRecord(value)) return { reading: fields.reading, values: value, parent: fields, key, index: -1 }
+  reportType(fields, key, 'a map')
+  return { reading: fields.reading, values: noValues, parent: fields, key, index: -1 }
+}
+
+/** The maps of the list under a key; entries that are no maps are told and left out. */
+export function mapsAt(fields: Fields, key: string): readonly Fields[] {
+  const items = itemsAt(fields, key)
+  if (items.length === 0) return noEntries
+  const entries: Fields[] = []
+  for (let index = 0; index < items.length; index++) {
+    const values = items[index]
+    if (isRecord(values)) entries.push({ reading: fields.reading, values, parent: fields, key, index })
+    else
+      report(fields, `${key}[${index}]`, {
+        found: `is ${describeValue(values)}, where a map is wanted; it is left out`,
+      })
+  }
+  return entries
+}
+
+/** The items of the list under a key, as they are. */
+export function itemsAt(fields: Fields, key: string): readonly unknown[] {
+  const value = fields.values[key] ?? noItems
+  if (Array.isArray(value)) return value
+  reportType(fields, key, 'a list')
+  return noItems
+}
+
+/** Entries of a list that are texts; others are told and left out. */
+export function textsAt(fields: Fields, key: string): readonly string[] {
+  return itemsAt(fields, key).flatMap((item, index) => {
+    if (typeof item === 'string') return [item]
+    report(fields, `${key}[${index}]`, { found: `is ${describeValue(item)}, where text is wanted; it is left out` })
+    return []
+  })
+}
+
+/** A number or a truth value is read as its text, which the API server would not do. */
+export function textAt(fields: Fields, key: string): string | undefined {
+  const value = fields.values[key]
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'number' && typeof value !== 'boolean') {
+    reportType(fields, key, 'text')
+    return undefined
+  }
+  const found = `is ${value}, where text is wanted; it is read as "${value}"`
+  report(fields, key, { found, hint: `put it in quotes: "${value}"` })
+  return String(value)
+}
+
+/** Text that is not empty. */
+export function nameAt(fields: Fields, key: string): string | undefined {
+  const text = textAt(fields, key)
+  return text === '' ? undefined : text
+}
+
+export function flagAt(fields: Fields, key: string): boolean | undefined {
+  const value = fields.values[key]
+  if (typeof value === 'boolean') return value
+  if (value === undefined || value === null) return undefined
+  const word = typeof value === 'string' ? value.toLowerCase() : ''
+  const meant = ['true', 'yes', 'on'].includes(word) ? true : ['false', 'no', 'off'].includes(word) ? false : undefined
+  if (meant === undefined) {
+    reportType(fields, key, 'true or false')
+    return undefined
+  }
+  report(fields, key, {
+    found: `is the text "${value}"; it is read as ${meant}`,
+    hint: `write ${meant} without quotes`,
+  })
+  return meant
+}
+
+export type Bounds = { readonly from: number; readonly to: number; readonly noun: string }
+
+export const portBounds: Bounds = { from: 1, to: 65535, noun: 'a port number from 1 to 65535' }
+
+/** A whole number within bounds; a text of digits is read as its number, which the API server would not do. */
+export function numberAt(fields: Fields, key: string, bounds: Bounds): number | undefined {
+  const value = fields.values[key]
+  if (value === undefined || value === null) return undefined
+  const digits = typeof value === 'string' && /^\d{1,9}$/.test(value)
+  const number = digits ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isInteger(number) || number < bounds.from || number > bounds.to) {
+    const code = typeof number === 'number' ? 'manifest.bad-value' : 'manifest.wrong-type'
+    report(fields, key, { code, found: `is ${describeValue(value)}, which is not ${bounds.noun}; it is left out` })
+    return undefined
+  }
+  if (digits) {
+    report(fields, key, { found: `is the text "${value}"; it is read as ${number}`, hint: 'write it without quotes' })
+  }
+  return number
+}
+
+/** One of a few words; another spelling of one is told and read as it, anything else is told and left out. */
+export function wordAt<T extends string>(fields: Fields, key: string, words: readonly T[]): T | undefined {
+  const value = fields.values[key]
+  if (value === undefined || value === null || value === '') return undefined
+  for (const word of words) if (word === value) return word
+  const text = typeof value === 'string' ? value.trim().toLowerCase() : undefined
+  const meant = words.find((word) => word.toLowerCase() === text)
+  const found = `is ${describeValue(value)}, which is none of ${words.join(', ')}`
+  const outcome = meant === undefined ? 'it is left out' : `it is read as ${meant}`
+  report(fields, key, { code: 'manifest.bad-value', found: `${found}; ${outcome}` })
+  return meant
+}
+
+export type Report = { readonly found: string; readonly code?: ManifestFindingCode; readonly hint?: string }
+
+/** A finding about a field; its message is the path and what was found there. */
+export function report(fields: Fields, key: string, { found, code = 'manifest.wrong-type', hint }: Report): void {
+  const path = pathOf(fields, key)
+  const { kind, namespace, name, origin, findings } = fields.reading
+  const object = namespace === '' ? { kind, name } : { kind, namespace, name }
+  findings.push(
+    manifestFinding(code, {
+      message: `${path} ${found}`,
+      ...(name !== '' && { object }),
+      path,
+      origin,
+      ...(hint !== undefined && { hint }),
+    }),
+  )
+}
+
+function reportType(fields: Fields, key: string, wanted: string): void {
+  report(fields, key, { found: `is ${describeValue(fields.values[key])}, where ${wanted} is wanted; it is left out` })
+}
+
+function pathOf(fields: Fields, key: string): string {
+  const parts = key === '' ? [] : [key]
+  for (let at: Fields | undefined = fields; at?.parent !== undefined; at = at.parent) {
+    parts.unshift(at.index < 0 ? at.key : `${at.key}[${at.index}]`)
+  }
+  return parts.join('.')
+}

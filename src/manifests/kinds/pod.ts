@@ -1,0 +1,133 @@
+/** Pods, and the pod specs inside workloads: containers and their ports, placement, addresses, readiness. */
+import type { Meta } from '#model/meta'
+import type { Container, ContainerPort, Pod, PodPhase } from '#model/pod'
+import type { Protocol } from '#model/service'
+import { addressAt, addressesIn } from './addresses'
+import { type Fields, flagAt, has, mapAt, mapsAt, nameAt, numberAt, portBounds, report, wordAt } from './fields'
+import { explainBadPortName } from './names'
+import type { Writable } from './writable'
+
+/** What a pod template and a pod have alike. */
+export type PodSpec = Pick<
+  Pod,
+  'containers' | 'initContainers' | 'nodeName' | 'hostNetwork' | 'hostname' | 'subdomain' | 'dnsPolicy'
+>
+
+export const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Protocol[]
+const phases = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'] as const satisfies readonly PodPhase[]
+
+const none: readonly never[] = []
+
+export function parsePodSpec(spec: Fields): PodSpec {
+  const result: Writable<PodSpec> = {
+    containers: parseContainers(spec, 'containers'),
+    initContainers: parseContainers(spec, 'initContainers'),
+    hostNetwork: flagAt(spec, 'hostNetwork') ?? false,
+    dnsPolicy: nameAt(spec, 'dnsPolicy') ?? 'ClusterFirst',
+  }
+  fillNames(spec, result)
+  return result
+}
+
+/** A pod without a status comes out Pending and without an address: later steps assume them. */
+export function parsePod(root: Fields, meta: Meta): Writable<Pod> {
+  const spec = mapAt(root, 'spec')
+  const status = mapAt(root, 'status')
+  const podIPs = addressesOf(status, 'podIPs', 'podIP')
+  const assumesPhase = podIPs.length > 0 && !has(status, 'phase')
+  // Written out rather than spread: this runs once for each of a hundred thousand pods.
+  const pod: Writable<Pod> = {
+    meta: assumesPhase ? { ...meta, assumed: [...meta.assumed, 'status.phase'] } : meta,
+    containers: parseContainers(spec, 'containers'),
+    initContainers: parseContainers(spec, 'initContainers'),
+    hostNetwork: flagAt(spec, 'hostNetwork') ?? false,
+    dnsPolicy: nameAt(spec, 'dnsPolicy') ?? 'ClusterFirst',
+    phase: wordAt(status, 'phase', phases) ?? (podIPs.length > 0 ? 'Running' : 'Pending'),
+    podIPs,
+    hostIPs: addressesOf(status, 'hostIPs', 'hostIP'),
+    isReady: parseReady(status, podIPs.length > 0),
+  }
+  fillNames(spec, pod)
+  return pod
+}
+
+function fillNames(spec: Fields, pod: Writable<Pick<PodSpec, 'nodeName' | 'hostname' | 'subdomain'>>): void {
+  const nodeName = nameAt(spec, 'nodeName')
+  const hostname = nameAt(spec, 'hostname')
+  const subdomain = nameAt(spec, 'subdomain')
+  if (nodeName !== undefined) pod.nodeName = nodeName
+  if (hostname !== undefined) pod.hostname = hostname
+  if (subdomain !== undefined) pod.subdomain = subdomain
+}
+
+/** `kubectl create --dry-run` writes an empty status, which tells as much as none. */
+export function hasStatus(root: Fields): boolean {
+  return Object.keys(mapAt(root, 'status').values).length > 0
+}
+
+function parseContainers(spec: Fields, key: string): readonly Container[] {
+  const entries = mapsAt(spec, key)
+  if (entries.length === 0) return none
+  const containers: Container[] = []
+  for (const entry of entries) {
+    const container: Writable<Container> = { name: nameAt(entry, 'name') ?? '', ports: parseContainerPorts(entry) }
+    const restartPolicy = nameAt(entry, 'restartPolicy')
+    if (restartPolicy !== undefined) container.restartPolicy = restartPolicy
+    containers.push(container)
+  }
+  return containers
+}
+
+function parseContainerPorts(container: Fields): readonly ContainerPort[] {
+  const entries = mapsAt(container, 'ports')
+  if (entries.length === 0) return none
+  const ports: ContainerPort[] = []
+  for (const entry of entries) {
+    const containerPort = numberAt(entry, 'containerPort', portBounds)
+    if (containerPort === undefined) {
+      if (!has(entry, 'containerPort')) report(entry, 'containerPort', { found: 'is missing; the port is left out' })
+      continue
+    }
+    const port: Writable<ContainerPort> = { containerPort, protocol: wordAt(entry, 'protocol', protocols) ?? 'TCP' }
+    const name = nameAt(entry, 'name')
+    const hostPort = entry.values.hostPort === 0 ? undefined : numberAt(entry, 'hostPort', portBounds)
+    if (name !== undefined) port.name = checkedPortName(entry, name)
+    if (hostPort !== undefined) port.hostPort = hostPort
+    ports.push(port)
+  }
+  return ports
+}
+
+function checkedPortName(entry: Fields, name: string): string {
+  const problem = explainBadPortName(name)
+  if (problem !== undefined) {
+    report(entry, 'name', {
+      code: 'manifest.bad-name',
+      found: `is refused by the API server: ${problem}`,
+      hint: 'rename it',
+    })
+  }
+  return name
+}
+
+/** The list of addresses, else the single one that older servers wrote. */
+function addressesOf(status: Fields, listKey: string, key: string): readonly string[] {
+  const entries = mapsAt(status, listKey)
+  if (entries.length > 0) return addressesIn(entries, 'ip')
+  const address = addressAt(status, key)
+  return address === undefined ? none : [address]
+}
+
+function parseReady(status: Fields, hasAddress: boolean): boolean {
+  for (const condition of mapsAt(status, 'conditions')) {
+    if (condition.values.type === 'Ready') return condition.values.status === 'True'
+  }
+  if (hasAddress && !has(status, 'conditions')) {
+    report(status, 'conditions', {
+      code: 'pod.no-ready-condition',
+      found: 'is missing, so the pod counts as not ready, as it does for the API server',
+      hint: 'add a condition {type: Ready, status: "True"}',
+    })
+  }
+  return false
+}

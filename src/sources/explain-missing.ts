@@ -1,0 +1,45 @@
+/** The sentence about a file that does not exist, with the nearest one that does. */
+import { readdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { Failure } from '#base/failure'
+
+export async function explainMissing(path: string, cause: unknown): Promise<Failure> {
+  const folder = dirname(path)
+  const names = await readdir(folder).catch(() => undefined)
+  const nearest = names === undefined ? undefined : findNearest(basename(path), names)
+  const remedy =
+    names === undefined
+      ? `nor is there a folder ${folder}; check the path`
+      : nearest === undefined
+        ? 'check the path'
+        : `did you mean ${join(folder, nearest)}?`
+  return new Failure('input.unreadable', `there is no file or folder ${path}; ${remedy}`, cause)
+}
+
+/** The same name with another ending, else one that differs in a letter or two. */
+function findNearest(wanted: string, names: readonly string[]): string | undefined {
+  const sorted = [...names].sort()
+  const sameStem = sorted.find((name) => stemOf(name) === stemOf(wanted))
+  if (sameStem !== undefined) return sameStem
+  const most = wanted.length < 5 ? 1 : 2
+  const near = sorted.map((name) => ({ name, distance: distanceBetween(name, wanted) }))
+  return near.filter(({ distance }) => distance <= most).sort((a, b) => a.distance - b.distance)[0]?.name
+}
+
+function stemOf(name: string): string {
+  return name.toLowerCase().replace(/(?:\.(?:ya?ml|json|txt))?(?:\.gz)?$/, '')
+}
+
+/** Letters to put in, take out or change to get from one word to the other. */
+function distanceBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}

@@ -1,0 +1,25 @@
+/** Every finding about files and folders: its code, how bad it is, and what it means. */
+import type { Finding, Severity } from '#base/finding'
+
+type Meaning = { readonly severity: Severity; readonly meaning: string }
+
+export const sourceFindings = {
+  'source.unreadable-file': {
+    severity: 'error',
+    meaning: 'A file of a folder cannot be read, and is left out; the others are used.',
+  },
+  'source.foreign-file': {
+    severity: 'warning',
+    meaning: 'A file of a folder is empty or holds no Kubernetes objects, and is left out.',
+  },
+  'source.ignored-files': {
+    severity: 'info',
+    meaning: 'Files of a folder were left aside, as their names are not those of YAML, JSON or gzip files.',
+  },
+} as const satisfies Readonly<Record<string, Meaning>>
+
+export type SourceFindingCode = keyof typeof sourceFindings
+
+export function sourceFinding(code: SourceFindingCode, rest: Omit<Finding, 'code' | 'severity'>): Finding {
+  return { code, severity: sourceFindings[code].severity, ...rest }
+}

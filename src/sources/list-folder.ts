@@ -1,0 +1,35 @@
+/** The files of a folder that may hold objects, in an order that does not depend on the file system. */
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** `ignored` are files whose names say that they hold something else, such as the logs of a cluster-info dump. */
+export type FolderFiles = { readonly files: readonly string[]; readonly ignored: readonly string[] }
+
+const wantedName = /\.(?:ya?ml|json|gz)$/i
+
+export async function listFolder(folder: string): Promise<FolderFiles> {
+  const found = { files: [], ignored: [] }
+  await walk(folder, found, new Set())
+  return found
+}
+
+type Found = { readonly files: string[]; readonly ignored: string[] }
+
+/** `seen` holds the real places of folders, so that a link to one above does not go round for ever. */
+async function walk(folder: string, found: Found, seen: Set<string>): Promise<void> {
+  const place = await realpath(folder)
+  if (seen.has(place)) return
+  seen.add(place)
+  const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort()
+  for (const name of names) {
+    const path = join(folder, name)
+    // A link that leads nowhere is listed, so that reading it says so.
+    const isFolder = await stat(path).then(
+      (stats) => stats.isDirectory(),
+      () => false,
+    )
+    if (isFolder) await walk(path, found, seen)
+    else if (wantedName.test(name)) found.files.push(path)
+    else found.ignored.push(path)
+  }
+}

@@ -1,0 +1,116 @@
+/** Reading one text: a file, a pipe, or standard input (`-`), packed or not. */
+import { createReadStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import { Failure } from '#base/failure'
+import { type Decoded, decodeText, mostBytes, tooLarge } from './decode-text'
+import { explainMissing } from './explain-missing'
+import { type Progress, startProgress } from './progress'
+
+export type ReadOptions = {
+  readonly stdin?: AsyncIterable<Uint8Array>
+  /** Where news of a long reading go; standard error unless given. */
+  readonly say?: (sentence: string) => void
+  /** Milliseconds of any clock. */
+  readonly now?: () => number
+}
+
+/** `name` is what a sentence calls the input. */
+export type Read = { readonly name: string; readonly size: number; readonly decoded: Decoded }
+
+/** Throws `Failure` when the path cannot be read or holds no text. */
+export async function readText(path: string, options: ReadOptions = {}): Promise<string> {
+  const { name, decoded } = await readPath(path, options, progressOf(options))
+  if (decoded.kind === 'text') return decoded.text
+  throw new Failure('input.unreadable', `${name} ${decoded.message}`)
+}
+
+export function progressOf({ say, now }: ReadOptions): Progress {
+  return startProgress({
+    say: say ?? ((sentence) => process.stderr.write(`${sentence}\n`)),
+    now: now ?? (() => performance.now()),
+  })
+}
+
+/** For callers that read several under one progress, and may do without what is no text. */
+export async function readPath(path: string, options: ReadOptions, progress: Progress): Promise<Read> {
+  const name = path === '-' ? 'standard input' : path
+  const bytes = path === '-' ? await readStdin(options, progress) : await readFile(path, progress)
+  return { name, size: bytes.length, decoded: await decodeText(bytes, name) }
+}
+
+async function readStdin({ stdin }: ReadOptions, progress: Progress): Promise<Buffer> {
+  if (stdin !== undefined) return readStream(stdin, 'standard input', progress)
+  if (process.stdin.isTTY) progress.announce('reading objects from standard input; end them with Ctrl-D')
+  return readStream(process.stdin, 'standard input', progress)
+}
+
+/** What a path is: `folder` for the caller that knows what to do with one. */
+export async function kindOfPath(path: string): Promise<'folder' | 'file' | 'stream'> {
+  try {
+    const stats = await stat(path)
+    return stats.isDirectory() ? 'folder' : stats.isFile() ? 'file' : 'stream'
+  } catch (error) {
+    throw await explainError(path, error)
+  }
+}
+
+async function readFile(path: string, progress: Progress): Promise<Buffer> {
+  const kind = await kindOfPath(path)
+  if (kind === 'folder') {
+    throw new Failure('input.unreadable', `${path} is a folder, where one file is wanted; name a file in it`)
+  }
+  try {
+    return kind === 'file' ? await readWhole(path, progress) : await readStream(createReadStream(path), path, progress)
+  } catch (error) {
+    throw error instanceof Failure ? error : await explainError(path, error)
+  }
+}
+
+const chunkBytes = 32 * 1024 * 1024
+
+async function readWhole(path: string, progress: Progress): Promise<Buffer> {
+  const handle = await open(path)
+  try {
+    const { size } = await handle.stat()
+    if (size > mostBytes) throw tooLarge(path)
+    const buffer = Buffer.allocUnsafe(size)
+    let filled = 0
+    while (filled < size) {
+      const { bytesRead } = await handle.read(buffer, filled, Math.min(chunkBytes, size - filled), filled)
+      if (bytesRead === 0) break
+      filled += bytesRead
+      const done = filled
+      progress.tell(() => `reading ${path}: ${megabytes(done)} of ${megabytes(size)} MB`)
+    }
+    return buffer.subarray(0, filled)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function readStream(stream: AsyncIterable<Uint8Array>, name: string, progress: Progress): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.length
+    if (size > mostBytes) throw tooLarge(name)
+    chunks.push(chunk)
+    const done = size
+    progress.tell(() => `reading ${name}: ${megabytes(done)} MB so far`)
+  }
+  return Buffer.concat(chunks)
+}
+
+export function megabytes(bytes: number): string {
+  return bytes < 1e6 ? (bytes / 1e6).toFixed(1) : String(Math.round(bytes / 1e6))
+}
+
+async function explainError(path: string, error: unknown): Promise<Failure> {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'ENOENT' || code === 'ENOTDIR') return explainMissing(path, error)
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new Failure('input.unreadable', `${path} may not be read by this user; change its permissions`, error)
+  }
+  const reason = error instanceof Error ? error.message : String(error)
+  return new Failure('input.unreadable', `${path} cannot be read (${reason}); check the file`, error)
+}
