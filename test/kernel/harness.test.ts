@@ -6,7 +6,17 @@ import { startCapture } from './capture'
 import { readConnections } from './connections'
 import { describeKernel } from './describe-kernel'
 import { createNode, type KernelNode } from './kernel-node'
-import { addRules, ipv4Rules, ipv6Rules, loadRules, loadSets, saveRules, saveSets, withoutMoments } from './rules'
+import {
+  addRules,
+  ipv4Rules,
+  ipv6Rules,
+  loadNftables,
+  loadRules,
+  loadSets,
+  saveRules,
+  saveSets,
+  withoutMoments,
+} from './rules'
 import { fromLocal, type SentPacket } from './sent-packet'
 import { type PacketOutcome, tracePackets } from './trace-packets'
 import { startTrace, type TraceReader } from './trace-reader'
@@ -220,6 +230,33 @@ describeKernel('a node in a namespace', () => {
     expect(refused).toMatchObject({ ok: false, message: expect.stringContaining("'NOWHERE' does not exist") })
     expect(loadSets(node, 'create ports bitmap:port range 80-90\nadd ports 81\n').ok).toBe(true)
     expect(saveSets(node)).toBe('create ports bitmap:port range 80-90\nadd ports 81\n')
+  })
+})
+
+describeKernel('a node under nftables', () => {
+  test('its walks name the rules as nft lists them', () => {
+    const node = createNode()
+    const reader = startTrace(node)
+    try {
+      const map = '10.96.0.1 . tcp . 80 : goto endpoint, 10.96.0.3 . tcp . 80 : goto nothing'
+      const script = `table ip proxy {
+        chain nothing { reject; }
+        chain endpoint { meta l4proto tcp dnat to 10.244.1.9:8080; }
+        chain services { ip daddr . meta l4proto . th dport vmap { ${map} }; }
+        chain pre { type nat hook prerouting priority dstnat; jump services; }
+      }`
+      expect(loadNftables(node, script)).toEqual({ ok: true, output: '' })
+      const [passed, rejected] = tracePackets({ node, reader }, [toService, { ...toService, destination: '10.96.0.3' }])
+      expect(passed && linesOf(passed.walks[0])).toEqual([
+        'proxy jump services',
+        `proxy ip daddr . meta l4proto . th dport vmap { ${map} }`,
+        'proxy meta l4proto tcp dnat to 10.244.1.9:8080',
+      ])
+      expect(rejected?.walks[0].fate).toMatchObject({ kind: 'rejected', at: { chain: 'nothing', index: 0 } })
+    } finally {
+      reader.close()
+      node.close()
+    }
   })
 })
 

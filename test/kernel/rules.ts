@@ -27,6 +27,11 @@ export function saveRules(node: KernelNode, place: RulesPlace, options: readonly
   return mustRun(inside(node.namespace, [...toolOf(place, 'save'), ...options]))
 }
 
+/** Loads what `nft list` prints or a script. */
+export function loadNftables(node: KernelNode, script: string): CommandOutcome {
+  return runCommand(inside(node.namespace, ['nft', '-f', '-']), script)
+}
+
 /** Loads what `ipset save` prints. Rules that match a set need it before them. */
 export function loadSets(node: KernelNode, text: string): CommandOutcome {
   return runCommand(inside(node.namespace, ['ipset', 'restore']), text)
