@@ -108,39 +108,140 @@ const rejectReasons: Readonly<Record<Family, string>> = {
   ipv6: 'icmp6-port-unreachable',
 }
 
-const reject: Normalizer = (options, family) =>
-  options.length === 0 ? [option('--reject-with', rejectReasons[family])] : options
+/** The short names of reject reasons that iptables knows beside those it saves. */
+const shortReasons: Readonly<Record<Family, ReadonlyMap<string, string>>> = {
+  ipv4: new Map([
+    ['net-unreach', 'icmp-net-unreachable'],
+    ['host-unreach', 'icmp-host-unreachable'],
+    ['proto-unreach', 'icmp-proto-unreachable'],
+    ['port-unreach', 'icmp-port-unreachable'],
+    ['net-prohib', 'icmp-net-prohibited'],
+    ['host-prohib', 'icmp-host-prohibited'],
+    ['admin-prohib', 'icmp-admin-prohibited'],
+    ['tcp-rst', 'tcp-reset'],
+  ]),
+  ipv6: new Map([
+    ['no-route', 'icmp6-no-route'],
+    ['adm-prohibited', 'icmp6-adm-prohibited'],
+    ['addr-unreach', 'icmp6-addr-unreachable'],
+    ['port-unreach', 'icmp6-port-unreachable'],
+  ]),
+}
 
-/** `5/minute` is saved `5/min`; the burst is saved unless it is the default of 5. */
+const reject: Normalizer = (options, family) => {
+  if (options.length === 0) return [option('--reject-with', rejectReasons[family])]
+  return options.map((given) => ({
+    ...given,
+    values: given.values.map((value) => shortReasons[family].get(value) ?? value),
+  }))
+}
+
+/** Seconds of each unit, longest first; iptables counts a rate in ten-thousandths of a second between packets. */
+const rateUnits = [
+  { name: 'day', ticks: 864_000_000 },
+  { name: 'hour', ticks: 36_000_000 },
+  { name: 'min', ticks: 600_000 },
+  { name: 'sec', ticks: 10_000 },
+] as const
+
+/** Mirrors print_rate of libxt_limit.c (1.8.9): `120/minute` comes back as `2/sec`. */
+function normalizeRate(text: string): string {
+  const given = /^(\d+)(?:\/([a-z]+))?$/.exec(text)
+  const unit = rateUnits.find(({ name }) => name.startsWith((given?.[2] ?? 'sec').slice(0, name.length)))
+  const count = Number(given?.[1] ?? 0)
+  if (given === null || unit === undefined || count === 0) return text
+  const ticks = Math.floor(unit.ticks / count)
+  if (ticks === 0) return text
+  const next = rateUnits.findIndex((candidate, at) => at > 0 && !fitsRate(candidate.ticks, ticks))
+  const chosen = rateUnits[next < 0 ? rateUnits.length - 1 : next - 1] ?? unit
+  return `${Math.floor(chosen.ticks / ticks)}/${chosen.name}`
+}
+
+function fitsRate(unitTicks: number, ticks: number): boolean {
+  return ticks <= unitTicks && Math.floor(unitTicks / ticks) >= unitTicks % ticks
+}
+
+/** The burst is saved unless it is the default of 5. */
 const limit: Normalizer = (options) =>
   options.flatMap((given) => {
     if (given.flag === '--limit-burst' && given.values[0] === '5') return []
-    if (given.flag !== '--limit') return [given]
-    const [rate = '', unit = 'sec'] = (given.values[0] ?? '').split('/')
-    const short = ['sec', 'min', 'hour', 'day'].find((name) => name.startsWith(unit[0] ?? '') && unit !== '')
-    return [{ ...given, values: [`${rate}/${short ?? unit}`] }]
+    return given.flag === '--limit' ? [{ ...given, values: [normalizeRate(given.values[0] ?? '')] }] : [given]
   })
 
 const ports = eachOption(({ flag, not, values }) => {
+  if (flag === '--syn') return { flag: '--tcp-flags', not, values: ['FIN,SYN,RST,ACK', 'SYN'] }
   if (flag !== '--dport' && flag !== '--sport') return undefined
-  const [from, to] = (values[0] ?? '').split(':')
-  return from === to ? { flag, not, values: [from ?? ''] } : undefined
+  const [from = '', to] = (values[0] ?? '').split(':')
+  if (to === undefined) return undefined
+  return { flag, not, values: [from === to ? from : `${from === '' ? '0' : from}:${to === '' ? '65535' : to}`] }
 })
+
+const addressTypes = eachOption(({ flag, not, values }) => ({
+  flag,
+  not,
+  values: values.map((value) => value.toUpperCase()),
+}))
+
+const connmarkMasks = eachOption(({ flag, not, values }) => {
+  const mark = parseMark(values[0] ?? '')
+  if (mark === undefined) return undefined
+  if (flag === '--set-mark')
+    return { flag: '--set-xmark', not, values: [`${hex(mark.value)}/${hex((mark.value | mark.mask) >>> 0)}`] }
+  return flag === '--set-xmark' ? { flag, not, values: [`${hex(mark.value)}/${hex(mark.mask)}`] } : undefined
+})
+
+/** Saving and restoring a connection's mark is saved with both masks. */
+const connmarkTarget: Normalizer = (options, family) => {
+  const copies = options.some(({ flag }) => flag === '--save-mark' || flag === '--restore-mark')
+  if (!copies) return connmarkMasks(options, family)
+  const maskOf = (flag: string): string => {
+    const given =
+      options.find((candidate) => candidate.flag === flag) ?? options.find(({ flag: other }) => other === '--mask')
+    return hex(parseMark(given?.values[0] ?? '0xffffffff')?.value ?? allOnes)
+  }
+  const rest = options.filter(({ flag }) => !flag.endsWith('mask'))
+  return [...rest, option('--nfmask', maskOf('--nfmask')), option('--ctmask', maskOf('--ctmask'))]
+}
+
+const logLevels = ['emerg', 'alert', 'crit', 'error', 'warning', 'notice', 'info', 'debug']
+
+/** A log level is saved as a number, and the default of 4 not at all. */
+const log: Normalizer = (options) =>
+  options.flatMap((given) => {
+    if (given.flag !== '--log-level') return [given]
+    const [level = ''] = given.values
+    const number = logLevels.includes(level) ? String(logLevels.indexOf(level)) : level
+    return number === '4' ? [] : [{ ...given, values: [number] }]
+  })
+
+/** Options that are saved in an order of their own; any other stays behind them. */
+function inOrder(order: readonly string[], normalizer: Normalizer = (options) => options): Normalizer {
+  const rank = ({ flag }: Option): number => (order.includes(flag) ? order.indexOf(flag) : order.length)
+  return (options, family) => {
+    const normalized = normalizer(options, family)
+    return normalized.length < 2 ? normalized : normalized.toSorted((a, b) => rank(a) - rank(b))
+  }
+}
 
 const matches: ReadonlyMap<string, Normalizer> = new Map([
   ['mark', markMatch],
   ['connmark', markMatch],
   ['conntrack', states],
   ['state', states],
+  ['string', inOrder(['--string', '--hex-string'])],
   ['recent', recent],
-  ['statistic', statistic],
+  ['statistic', inOrder(['--mode'], statistic)],
   ['limit', limit],
-  ['tcp', ports],
-  ['udp', ports],
-  ['sctp', ports],
+  ['addrtype', inOrder(['--src-type', '--dst-type'], addressTypes)],
+  ['tcp', inOrder(['--sport', '--dport'], ports)],
+  ['udp', inOrder(['--sport', '--dport'], ports)],
+  ['sctp', inOrder(['--sport', '--dport'], ports)],
 ])
 
 const targets: ReadonlyMap<string, Normalizer> = new Map([
   ['MARK', markTarget],
+  ['CONNMARK', connmarkTarget],
+  ['LOG', inOrder(['--log-prefix', '--log-level'], log)],
+  ['NFLOG', inOrder(['--nflog-prefix'])],
   ['REJECT', reject],
 ])

@@ -124,10 +124,13 @@ function normalizeProtocol(text: string): string {
   return protocolNames.get(lower) ?? lower
 }
 
-/** The order of tables in a save; nothing should rely on it. */
+/**
+ * The order of tables in a save. The legacy variant lists the table that was used last first: this is its order after
+ * filter, nat and mangle, as kube-proxy uses them. Nothing should rely on it.
+ */
 const tableOrder: Readonly<Record<Variant, readonly string[]>> = {
-  nf_tables: ['mangle', 'raw', 'filter', 'nat', 'security'],
-  legacy: ['mangle', 'raw', 'nat', 'security', 'filter'],
+  nf_tables: ['mangle', 'security', 'raw', 'filter', 'nat'],
+  legacy: ['security', 'raw', 'mangle', 'nat', 'filter'],
 }
 
 /** A ruleset as a save would show it: rules normalised, built-in chains first and the others by name. */

@@ -45,10 +45,10 @@ function natJump(from: string, to: string, text: string): Jump {
 
 const canary = 'KUBE-PROXY-CANARY'
 
-/** The tables of a sync with built-in chains, jumps and canaries, so that an empty namespace can load them. */
+/** The tables of a sync with built-in chains, jumps and canaries, so that an empty namespace can load them; mangle last. */
 export function withBuiltins(sync: readonly RestoreTable[]): readonly RestoreTable[] {
   const empty: RestoreTable = { name: 'mangle', chains: [], lines: [] }
-  return [empty, ...sync].map(withJumps)
+  return [...sync, empty].map(withJumps)
 }
 
 function withJumps({ name, chains, lines }: RestoreTable): RestoreTable {
