@@ -1,0 +1,152 @@
+/** Options that several commands share, and the checks of their values. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { explainBadIp, type Family, type Ip, parseIp } from '#base/ip'
+import { parsePrefix, printPrefix } from '#base/prefix'
+import type { ProxySettings } from '#compile/services/proxy-settings'
+
+export function collect<T>(
+  parse: (text: string) => T,
+): (text: string, earlier: readonly T[] | undefined) => readonly T[] {
+  return (text, earlier) => [...(earlier ?? []), parse(text)]
+}
+
+export const asText = (text: string): string => text
+
+export function asIp(text: string): Ip {
+  const ip = parseIp(text)
+  if (ip === undefined) throw new InvalidArgumentError(explainBadIp(text))
+  return ip
+}
+
+export function asCidr(text: string): string {
+  const parsed = parsePrefix(text)
+  if (parsed === undefined) throw new InvalidArgumentError(`"${text}" is not a CIDR such as 10.244.0.0/16.`)
+  if (parsed.hasHostBits)
+    throw new InvalidArgumentError(`"${text}" has bits beyond its length; write ${printPrefix(parsed.prefix)}.`)
+  return printPrefix(parsed.prefix)
+}
+
+export function asCidrs(text: string): readonly string[] {
+  return text.split(',').map((one) => asCidr(one.trim()))
+}
+
+/** A whole number between two bounds. */
+export function asNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= least && value <= most)) {
+      throw new InvalidArgumentError(`"${text}" is not a whole number from ${least} to ${most}.`)
+    }
+    return value
+  }
+}
+
+export function asBoolean(text: string): boolean {
+  if (text === 'true' || text === 'false') return text === 'true'
+  throw new InvalidArgumentError(`"${text}" is neither true nor false.`)
+}
+
+export type FromOptions = { readonly from?: readonly string[]; readonly slices: 'computed' | 'input' }
+
+export function addFromOption(command: Command): Command {
+  return command.addOption(
+    new Option('-f, --from <path>', 'objects: a file, a folder, or - for standard input; may repeat').argParser(
+      collect(asText),
+    ),
+  )
+}
+
+export function addSlicesOption(command: Command): Command {
+  const option = new Option('--slices <which>', 'EndpointSlices to work with')
+    .choices(['computed', 'input'])
+    .default('computed')
+  return command.addOption(option)
+}
+
+export type ProxyOptions = {
+  readonly node?: string
+  readonly family: Family
+  readonly clusterCidr?: readonly string[]
+  readonly masqueradeAll?: boolean
+  readonly iptablesMasqueradeBit?: number
+  readonly iptablesLocalhostNodeports?: boolean
+  readonly nodeportAddresses?: readonly string[]
+  readonly detectLocalMode?: 'ClusterCIDR' | 'NodeCIDR' | 'BridgeInterface' | 'InterfaceNamePrefix'
+  readonly podBridgeInterface?: string
+  readonly podInterfaceNamePrefix?: string
+  readonly conntrackTcpBeLiberal?: boolean
+  readonly largeClusterEndpoints?: number
+  readonly nfacct?: boolean
+  readonly randomFully?: boolean
+}
+
+/** kube-proxy's flags under its own names, and three facts of a node that it finds out by itself. */
+export function addProxyOptions(command: Command): Command {
+  return command
+    .option('--node <name>', 'the node whose rules these are; without it no endpoint is local')
+    .addOption(new Option('--family <family>', 'address family').choices(['ipv4', 'ipv6']).default('ipv4'))
+    .option('--cluster-cidr <cidr[,cidr]>', 'the range of pod addresses', asCidrs)
+    .option('--masquerade-all', 'kube-proxy: masquerade all traffic to ClusterIPs')
+    .option('--iptables-masquerade-bit <bit>', 'kube-proxy: the bit of the mark (default 14)', asNumber(0, 31))
+    .option(
+      '--iptables-localhost-nodeports <true|false>',
+      'kube-proxy: node ports on 127.0.0.1 (default true)',
+      asBoolean,
+    )
+    .option('--nodeport-addresses <cidr[,cidr]>', 'kube-proxy: addresses that take node ports', asAddresses)
+    .addOption(
+      new Option('--detect-local-mode <mode>', 'kube-proxy: how it knows local pods').choices([
+        'ClusterCIDR',
+        'NodeCIDR',
+        'BridgeInterface',
+        'InterfaceNamePrefix',
+      ]),
+    )
+    .option('--pod-bridge-interface <name>', 'kube-proxy: the bridge, with mode BridgeInterface')
+    .option('--pod-interface-name-prefix <prefix>', 'kube-proxy: the prefix, with mode InterfaceNamePrefix')
+    .option('--conntrack-tcp-be-liberal', 'the node has nf_conntrack_tcp_be_liberal set')
+    .option(
+      '--large-cluster-endpoints <count>',
+      'above so many endpoints comments are left out (default 1000)',
+      asNumber(0, 1e9),
+    )
+    .option('--nfacct', 'the kernel of the node has nfacct counters')
+    .option('--no-random-fully', 'the iptables of the node is older than 1.6.2')
+}
+
+function asAddresses(text: string): readonly string[] {
+  return text === 'primary' ? ['primary'] : asCidrs(text)
+}
+
+type Draft = { -readonly [Key in keyof ProxySettings]?: ProxySettings[Key] }
+
+/** Only what the user set: the rest comes from a ConfigMap or kube-proxy's defaults. */
+export function settingsOf(options: ProxyOptions): Partial<ProxySettings> {
+  const draft: Draft = {}
+  if (options.masqueradeAll === true) draft.masqueradeAll = true
+  if (options.iptablesMasqueradeBit !== undefined) draft.masqueradeBit = options.iptablesMasqueradeBit
+  if (options.iptablesLocalhostNodeports !== undefined) draft.localhostNodePorts = options.iptablesLocalhostNodeports
+  if (options.nodeportAddresses !== undefined) draft.nodePortAddresses = options.nodeportAddresses
+  if (options.conntrackTcpBeLiberal === true) draft.conntrackTcpBeLiberal = true
+  if (options.largeClusterEndpoints !== undefined) draft.largeClusterEndpoints = options.largeClusterEndpoints
+  if (options.nfacct === true) draft.nfacct = true
+  if (options.randomFully === false) draft.randomFully = false
+  const detectLocal = detectLocalOf(options)
+  if (detectLocal !== undefined) draft.detectLocal = detectLocal
+  return draft
+}
+
+function detectLocalOf(options: ProxyOptions): ProxySettings['detectLocal'] | undefined {
+  const { detectLocalMode, clusterCidr, podBridgeInterface, podInterfaceNamePrefix } = options
+  if (detectLocalMode === 'NodeCIDR') return { kind: 'NodeCIDR' }
+  if (detectLocalMode === 'BridgeInterface' || (detectLocalMode === undefined && podBridgeInterface !== undefined)) {
+    return { kind: 'BridgeInterface', name: podBridgeInterface ?? '' }
+  }
+  if (
+    detectLocalMode === 'InterfaceNamePrefix' ||
+    (detectLocalMode === undefined && podInterfaceNamePrefix !== undefined)
+  ) {
+    return { kind: 'InterfaceNamePrefix', prefix: podInterfaceNamePrefix ?? '' }
+  }
+  return clusterCidr === undefined ? undefined : { kind: 'ClusterCIDR', cidrs: clusterCidr }
+}

@@ -1,0 +1,46 @@
+/** Runs one command line: the only place where failures become sentences and exit codes. */
+import { Command, CommanderError } from 'commander'
+import { Failure, failureCodes } from '#base/failure'
+import type { ExitCode } from './command'
+import { commands } from './commands'
+import type { Io } from './io'
+import { version } from './version'
+
+/** The exit code of the command line `argv` (without the program's own name). */
+export async function runPortolan(argv: readonly string[], io: Io): Promise<ExitCode> {
+  let code: ExitCode = 0
+  const program = buildProgram(io, (ended) => {
+    code = ended
+  })
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return code
+  } catch (error) {
+    return explainError(error, io)
+  }
+}
+
+export function buildProgram(io: Io, end: (code: ExitCode) => void): Command {
+  const program = new Command('portolan')
+    .description('Charts a Kubernetes cluster’s network: where a packet goes, who is at each end, and why.')
+    .version(version)
+    .exitOverride()
+    .showHelpAfterError('(add --help for all options)')
+    .configureOutput({ writeOut: io.out, writeErr: io.err })
+  for (const add of commands) add(program, { io, end })
+  for (const command of program.commands) command.copyInheritedSettings(program)
+  return program
+}
+
+function explainError(error: unknown, io: Io): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof Failure) {
+    io.err(`portolan: ${error.message}\n`)
+    return failureCodes[error.code]
+  }
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const shown = process.env.PORTOLAN_DEBUG === undefined ? what.split('\n')[0] : what
+  io.err(`portolan: this is a bug of Portolan: ${shown}\n`)
+  io.err('Please report it with the command line and the input; PORTOLAN_DEBUG=1 shows where it happened.\n')
+  return 4
+}
