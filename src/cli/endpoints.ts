@@ -1,7 +1,7 @@
 /** `portolan endpoints`: EndpointSlices as the controllers would write them, as the input holds them, or the difference. */
 import { type Command, Option } from 'commander'
 import { dump } from 'js-yaml'
-import { printTable } from '#base/text'
+import { compareText, printTable } from '#base/text'
 import { diffSlices, type SliceDifference } from '#compile/endpointslices/diff-slices'
 import { printEndpointSlice } from '#compile/endpointslices/print-endpoint-slice'
 import { selectSlices } from '#compile/endpointslices/select-slices'
@@ -71,14 +71,14 @@ function sliceTable(slices: readonly EndpointSlice[], isWide: boolean): string {
   if (slices.length === 0) return 'No EndpointSlices.\n'
   const header = ['SERVICE', 'SLICE', 'ADDRESS', 'PORTS', 'READY', 'TARGET', 'NODE']
   const more = ['SERVING', 'TERMINATING', 'ZONE', 'HOSTNAME', 'HINTS']
-  const rows = slices.flatMap((slice) => sliceRows(slice, isWide))
+  const sorted = [...slices].sort((a, b) => compareText(serviceOf(a), serviceOf(b)))
+  const rows = sorted.flatMap((slice) => sliceRows(slice, isWide))
   const hasAssumed = slices.some((slice) => slice.meta.assumed.length > 0)
   return printTable([...header, ...(isWide ? more : []), ...(hasAssumed ? ['ASSUMED'] : [])], rows)
 }
 
 function sliceRows(slice: EndpointSlice, isWide: boolean): readonly (readonly string[])[] {
-  const service = `${slice.meta.namespace}/${slice.meta.labels[serviceNameLabel] ?? '<none>'}`
-  const start = [service, slice.meta.name]
+  const start = [serviceOf(slice), slice.meta.name]
   const ports =
     slice.ports.map((port) => `${port.name ? `${port.name}:` : ''}${port.port ?? '*'}/${port.protocol}`).join(',') ||
     '<none>'
@@ -107,6 +107,10 @@ function sliceRows(slice: EndpointSlice, isWide: boolean): readonly (readonly st
     ]
     return [...cells, ...(isWide ? wide : []), assumedIn(slice, index)]
   })
+}
+
+function serviceOf({ meta }: EndpointSlice): string {
+  return `${meta.namespace}/${meta.labels[serviceNameLabel] ?? '<none>'}`
 }
 
 function flag(value: boolean | undefined): string {

@@ -78,6 +78,7 @@ function notesOf({ trace }: SurveyRow): readonly string[] {
 
 /** A pod that reaches itself is the rule everywhere: it is not repeated in each row. */
 function sourceOf({ trace }: SurveyRow): string {
+  if (trace.masquerade.some((entry) => entry.condition === 'always')) return 'always'
   const own = new Set(
     trace.targets.map((target) => `the source is ${target.address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')}`),
   )

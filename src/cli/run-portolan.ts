@@ -27,7 +27,8 @@ export function buildProgram(io: Io, end: (code: ExitCode) => void): Command {
     .exitOverride()
     .showHelpAfterError('(add --help for all options)')
     .configureOutput({ writeOut: io.out, writeErr: io.err })
-  for (const add of commands) add(program, { io, end })
+  const runOn = (other: Io, argv: readonly string[]): Promise<ExitCode> => runPortolan(argv, other)
+  for (const add of commands) add(program, { io, end, runOn })
   for (const command of program.commands) command.copyInheritedSettings(program)
   return program
 }

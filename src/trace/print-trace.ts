@@ -5,7 +5,7 @@ import type { Branch, Hop, Masquerade, Reason, Target, Trace } from '#model/trac
 export type TracePrinting = {
   /** `tcp to 10.96.0.20:80`, the first line. */
   readonly title: string
-  /** Print each rule's text under its hop, and every branch's hops. */
+  /** Print each rule's text under its hop, every branch's hops, and where chains end. */
   readonly isWide: boolean
 }
 
@@ -52,7 +52,8 @@ function printTargets(targets: readonly Target[]): string {
 
 function printMasquerade(entries: readonly Masquerade[]): string {
   if (entries.length === 0) return ''
-  const [first, ...rest] = entries.map((entry) => (entry.condition === 'always' ? 'always' : `when ${entry.condition}`))
+  if (entries.some((entry) => entry.condition === 'always')) return indent('source translated always')
+  const [first, ...rest] = entries.map((entry) => `when ${entry.condition}`)
   return indent([`source translated ${first}`, ...rest.map((condition) => `                  ${condition}`)].join('\n'))
 }
 
@@ -69,22 +70,29 @@ function printSimulated(simulated: Readonly<Record<string, number>>): string {
 function printBranches(branches: readonly Branch[]): string {
   const lines = branches.flatMap((branch) => {
     const targets = branch.targets.map((target) => `${target.address} ${printShare(target.share)}`).join(', ')
-    const source = branch.masquerade.map((entry) => entry.condition).join('; or when ')
+    const source = printSource(branch.masquerade)
     return [
       `when ${branch.when}:`,
       `  ${branch.verdict.kind.toUpperCase()}  ${printReason(branch.verdict.because[0])}`,
       ...(targets === '' ? [] : [`  to ${targets}`]),
-      ...(source === '' ? [] : [`  source translated ${source === 'always' ? source : `when ${source}`}`]),
+      ...(source === '' ? [] : [`  source translated ${source}`]),
     ]
   })
   return `other answers\n${indent(lines.join('\n'))}`
+}
+
+function printSource(entries: readonly Masquerade[]): string {
+  if (entries.length === 0) return ''
+  if (entries.some((entry) => entry.condition === 'always')) return 'always'
+  return `when ${entries.map((entry) => entry.condition).join('; or when ')}`
 }
 
 type Block = { readonly share: number | undefined; readonly hops: readonly Hop[] }
 
 /** Hops in blocks of one share each; a block whose end repeats an earlier block's is cut short. */
 function printHops(hops: readonly Hop[], isWide: boolean): string {
-  const blocks = blocksOf(hops)
+  const isReturn = (hop: Hop): boolean => hop.did === 'returned at the end of the chain'
+  const blocks = blocksOf(isWide ? hops : hops.filter((hop) => !isReturn(hop)))
   const seen = new Map<string, string>()
   const rows: { readonly cells: readonly string[]; readonly under: string | undefined }[] = []
   for (const block of blocks) {

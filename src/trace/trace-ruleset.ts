@@ -65,7 +65,7 @@ export function walkEveryPath(input: RulesetTraceInput): readonly Outcome[] {
   const rulesets = input.rulesets.filter((ruleset) => ruleset.family === input.packet.destination.family)
   const world = worldOf(input, rulesets)
   const [way] = waysIn(input, world)
-  return walkHooks({ ...hookWalk({ input, rulesets, world }), mayMerge: false }, startOf(input.packet, way))
+  return walkHooks({ ...hookWalk({ input, rulesets, world }), mayMerge: false }, startOf(input.packet, way, world))
 }
 
 function worldOf(input: RulesetTraceInput, rulesets: readonly Ruleset[]): World {
@@ -95,10 +95,12 @@ function hookWalk({ input, rulesets, world }: WalkInput): HookWalk {
 }
 
 function walkWay(walk: WalkInput, way: Way): readonly Outcome[] {
-  return walkHooks(hookWalk(walk), startOf(walk.input.packet, way))
+  return walkHooks(hookWalk(walk), startOf(walk.input.packet, way, walk.world))
 }
 
-function startOf(packet: Packet, way: Way): Path {
+/** The kernel sends to an address of the node from that same address. */
+function startOf(packet: Packet, way: Way, world: World): Path {
+  const isLoop = way === 'process' && isLocal(world, packet.destination) === true
   return {
     fields: {
       way,
@@ -106,7 +108,7 @@ function startOf(packet: Packet, way: Way): Path {
       protocol: packet.protocol,
       destination: packet.destination,
       destinationPort: packet.destinationPort,
-      source: packet.source,
+      source: packet.source ?? (isLoop ? packet.destination : undefined),
       sourcePort: packet.sourcePort,
       inInterface: way === 'process' ? '' : packet.inInterface,
       outInterface: undefined,
