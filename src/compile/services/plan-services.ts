@@ -12,6 +12,7 @@ import { chooseEndpoints, ignoresHints } from './choose-endpoints'
 import { collectEndpoints, indexSlices, isHidden } from './collect-endpoints'
 import { findingAt } from './findings'
 import { localTraffic } from './local-traffic'
+import { nodePortAddresses } from './node-port-addresses'
 import { noteExposure, noteHiddenSlices, notePorts, noteSkipped } from './note-services'
 import { defaultSettings, type ProxySettings } from './proxy-settings'
 import type {
@@ -76,6 +77,7 @@ export function planServices(
     }
   }
   noteMissingNode(ports, planner)
+  noteNodePorts(ports, planner)
   const local = localTraffic(settings, { family, podCIDRs: node.podCIDRs })
   const plan = { family, node, settings, ports, skipped, endpointCount }
   return { value: local === undefined ? plan : { ...plan, localTraffic: local }, findings }
@@ -218,4 +220,15 @@ function noteMissingNode(ports: readonly ServicePortPlan[], { node, findings }: 
   const message =
     'no node is named, so no endpoint is local; traffic policy Local finds none, here and in other Services'
   findings.push(findingAt(first.service.meta, 'services.no-node', { message, hint: 'name the node with --node' }))
+}
+
+function noteNodePorts(ports: readonly ServicePortPlan[], { family, node, settings, findings }: Planner): void {
+  const first = ports.find(({ nodePort }) => nodePort !== 0)
+  if (first === undefined || node.ips.length === 0) return
+  const addresses = nodePortAddresses(settings, { family, ips: node.ips }, 'all')
+  if (addresses.kind === 'all' || addresses.ips.length > 0) return
+  const message =
+    `nodePortAddresses (${settings.nodePortAddresses.join(', ')}) hold none of the node's known addresses: ` +
+    'node ports answer nowhere, here and in other Services'
+  findings.push(findingAt(first.service.meta, 'services.node-port-addresses-unmatched', { message }))
 }
