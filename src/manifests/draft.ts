@@ -94,7 +94,7 @@ export function assume(object: { meta: Meta }, ...paths: readonly string[]): voi
 function reportDuplicate(draft: Draft, earlier: Meta, origin: Origin): void {
   draft.findings.push(
     manifestFinding('manifest.duplicate-object', {
-      message: `was read before, from ${printOrigin(earlier.origin)}; this later one is used`,
+      message: `the object was read before, from ${printOrigin(earlier.origin)}; this later one is used`,
       object: refOf(earlier),
       origin,
       hint: 'delete one of the two',

@@ -8,6 +8,7 @@ export const manifestFindings = {
     severity: 'error',
     meaning: 'One YAML document of a file cannot be read; the others are used.',
   },
+  'manifest.unreadable-text': { severity: 'error', meaning: 'Nothing of a text can be used; the message says why.' },
   'manifest.not-an-object': {
     severity: 'warning',
     meaning: 'Something that is no Kubernetes object stands among the objects; it is left out.',

@@ -2,7 +2,7 @@
 import { canonicalIp, explainBadIp } from '#base/ip'
 import { parsePrefix, printPrefix } from '#base/prefix'
 import { describeValue } from '#manifests/text/raw-object'
-import { type Fields, itemsAt, report } from './fields'
+import { type Fields, itemsAt, report, wrongType } from './fields'
 
 /** One address under a key; absent, null and empty are no address. */
 export function addressAt(fields: Fields, key: string): string | undefined {
@@ -46,13 +46,13 @@ export function parseAddress(fields: Fields, key: string, value: unknown, index 
   if (address !== undefined) return address
   const path = index < 0 ? key : `${key}[${index}]`
   if (typeof value !== 'string') {
-    report(fields, path, { found: `is ${describeValue(value)}, where an IP address is wanted; it is left out` })
+    report(fields, path, { message: wrongType(value, 'an IP address') })
     return undefined
   }
   const [reason, hint] = explainBadIp(value.slice(0, 80)).split('; ')
   report(fields, path, {
     code: 'manifest.bad-address',
-    found: `holds no IP address and is left out: ${reason}`,
+    message: `${reason}; the address is left out`,
     ...(hint !== undefined && { hint }),
   })
   return undefined
@@ -60,19 +60,19 @@ export function parseAddress(fields: Fields, key: string, value: unknown, index 
 
 function parseCidr(fields: Fields, path: string, value: unknown): string | undefined {
   if (typeof value !== 'string') {
-    report(fields, path, { found: `is ${describeValue(value)}, where an IP range is wanted; it is left out` })
+    report(fields, path, { message: wrongType(value, 'an IP range') })
     return undefined
   }
   const parse = parsePrefix(value.trim())
   if (parse === undefined) {
-    report(fields, path, { code: 'manifest.bad-cidr', found: badCidr(value), hint: 'write it as ADDRESS/LENGTH' })
+    report(fields, path, { code: 'manifest.bad-cidr', message: badCidr(value), hint: 'write it as ADDRESS/LENGTH' })
     return undefined
   }
   const range = printPrefix(parse.prefix)
   if (parse.hasHostBits) {
     report(fields, path, {
       code: 'manifest.host-bits',
-      found: `is ${describeValue(value)}, with bits set beyond its length; it is read as ${range}`,
+      message: `${describeValue(value)} has bits set beyond its length; it is read as ${range}`,
       hint: `write ${range}`,
     })
   }
@@ -83,5 +83,5 @@ function badCidr(value: string): string {
   const slash = value.indexOf('/')
   const reason = slash < 0 ? 'it has no length' : explainBadIp(value.slice(0, slash).trim().slice(0, 80))
   const known = slash >= 0 && canonicalIp(value.slice(0, slash).trim()) !== undefined
-  return `holds no IP range (${describeValue(value)}) and is left out: ${known ? 'its length is out of range' : reason}`
+  return `${describeValue(value)} is no IP range, as ${known ? 'its length is out of range' : reason}; it is left out`
 }

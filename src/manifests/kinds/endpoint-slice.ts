@@ -19,7 +19,7 @@ import {
   textsAt,
   wordAt,
 } from './fields'
-import { protocols } from './pod'
+import { protocolAt } from './pod'
 import type { Writable } from './writable'
 
 const addressTypes = ['IPv4', 'IPv6', 'FQDN'] as const satisfies readonly AddressType[]
@@ -35,16 +35,15 @@ export function parseEndpointSlice(root: Fields, meta: Meta): EndpointSlice {
 
 /** As the API server does: an absent name is the empty one, and an absent protocol is TCP. */
 export function parseEndpointPorts(fields: Fields): readonly EndpointPort[] {
-  return mapsAt(fields, 'ports').map((entry) => {
-    const port: Writable<EndpointPort> = {
-      name: textAt(entry, 'name') ?? '',
-      protocol: wordAt(entry, 'protocol', protocols) ?? 'TCP',
-    }
+  return mapsAt(fields, 'ports').flatMap((entry) => {
+    const protocol = protocolAt(entry)
+    if (protocol === undefined) return []
+    const port: Writable<EndpointPort> = { name: textAt(entry, 'name') ?? '', protocol }
     const number = numberAt(entry, 'port', portBounds)
     const appProtocol = nameAt(entry, 'appProtocol')
     if (number !== undefined) port.port = number
     if (appProtocol !== undefined) port.appProtocol = appProtocol
-    return port
+    return [port]
   })
 }
 
@@ -68,7 +67,10 @@ function guessType(root: Fields): AddressType {
   const address = first === undefined ? '' : itemsAt(first, 'addresses')[0]
   const guess = typeof address === 'string' && address.includes(':') ? 'IPv6' : 'IPv4'
   if (!has(root, 'addressType')) {
-    report(root, 'addressType', { found: `is missing; it is read as ${guess}`, hint: `add addressType: ${guess}` })
+    report(root, 'addressType', {
+      message: `the field is missing; ${guess} is taken`,
+      hint: `add addressType: ${guess}`,
+    })
   }
   return guess
 }
@@ -96,8 +98,8 @@ function parseAddresses(entry: Fields, addressType: AddressType): readonly strin
     if (address === undefined) continue
     if (familyOf(address) === family) addresses.push(address)
     else {
-      const found = `is ${address} in a slice of ${addressType}; it is left out`
-      report(entry, `addresses[${index}]`, { code: 'slice.family-mismatch', found })
+      const message = `${address} stands in a slice of ${addressType}; it is left out`
+      report(entry, `addresses[${index}]`, { code: 'slice.family-mismatch', message })
     }
   }
   return addresses

@@ -19,7 +19,7 @@ function parseAddresses(subset: Fields, key: string): readonly EndpointsAddress[
   return mapsAt(subset, key).flatMap((entry) => {
     const ip = addressAt(entry, 'ip')
     if (ip === undefined) {
-      if (!has(entry, 'ip')) report(entry, 'ip', { found: 'is missing; this address is left out' })
+      if (!has(entry, 'ip')) report(entry, 'ip', { message: 'the field is missing; this address is left out' })
       return []
     }
     const address: Writable<EndpointsAddress> = { ip }

@@ -49,10 +49,7 @@ export function mapsAt(fields: Fields, key: string): readonly Fields[] {
   for (let index = 0; index < items.length; index++) {
     const values = items[index]
     if (isRecord(values)) entries.push({ reading: fields.reading, values, parent: fields, key, index })
-    else
-      report(fields, `${key}[${index}]`, {
-        found: `is ${describeValue(values)}, where a map is wanted; it is left out`,
-      })
+    else report(fields, `${key}[${index}]`, { message: wrongType(values, 'a map') })
   }
   return entries
 }
@@ -69,7 +66,7 @@ export function itemsAt(fields: Fields, key: string): readonly unknown[] {
 export function textsAt(fields: Fields, key: string): readonly string[] {
   return itemsAt(fields, key).flatMap((item, index) => {
     if (typeof item === 'string') return [item]
-    report(fields, `${key}[${index}]`, { found: `is ${describeValue(item)}, where text is wanted; it is left out` })
+    report(fields, `${key}[${index}]`, { message: wrongType(item, 'text') })
     return []
   })
 }
@@ -83,8 +80,8 @@ export function textAt(fields: Fields, key: string): string | undefined {
     reportType(fields, key, 'text')
     return undefined
   }
-  const found = `is ${value}, where text is wanted; it is read as "${value}"`
-  report(fields, key, { found, hint: `put it in quotes: "${value}"` })
+  const message = `${value} stands where text is wanted; it is read as "${value}"`
+  report(fields, key, { message, hint: `put it in quotes: "${value}"` })
   return String(value)
 }
 
@@ -105,7 +102,7 @@ export function flagAt(fields: Fields, key: string): boolean | undefined {
     return undefined
   }
   report(fields, key, {
-    found: `is the text "${value}"; it is read as ${meant}`,
+    message: `the text "${value}" is read as ${meant}`,
     hint: `write ${meant} without quotes`,
   })
   return meant
@@ -123,11 +120,11 @@ export function numberAt(fields: Fields, key: string, bounds: Bounds): number | 
   const number = digits ? Number(value) : value
   if (typeof number !== 'number' || !Number.isInteger(number) || number < bounds.from || number > bounds.to) {
     const code = typeof number === 'number' ? 'manifest.bad-value' : 'manifest.wrong-type'
-    report(fields, key, { code, found: `is ${describeValue(value)}, which is not ${bounds.noun}; it is left out` })
+    report(fields, key, { code, message: `${describeValue(value)} is not ${bounds.noun}; it is left out` })
     return undefined
   }
   if (digits) {
-    report(fields, key, { found: `is the text "${value}"; it is read as ${number}`, hint: 'write it without quotes' })
+    report(fields, key, { message: `the text "${value}" is read as ${number}`, hint: 'write it without quotes' })
   }
   return number
 }
@@ -139,22 +136,22 @@ export function wordAt<T extends string>(fields: Fields, key: string, words: rea
   for (const word of words) if (word === value) return word
   const text = typeof value === 'string' ? value.trim().toLowerCase() : undefined
   const meant = words.find((word) => word.toLowerCase() === text)
-  const found = `is ${describeValue(value)}, which is none of ${words.join(', ')}`
-  const outcome = meant === undefined ? 'it is left out' : `it is read as ${meant}`
-  report(fields, key, { code: 'manifest.bad-value', found: `${found}; ${outcome}` })
+  const outcome = meant === undefined ? 'left out' : `read as ${meant}`
+  const message = `${describeValue(value)} is none of ${words.join(', ')}; it is ${outcome}`
+  report(fields, key, { code: 'manifest.bad-value', message })
   return meant
 }
 
-export type Report = { readonly found: string; readonly code?: ManifestFindingCode; readonly hint?: string }
+export type Report = { readonly message: string; readonly code?: ManifestFindingCode; readonly hint?: string }
 
-/** A finding about a field; its message is the path and what was found there. */
-export function report(fields: Fields, key: string, { found, code = 'manifest.wrong-type', hint }: Report): void {
+/** A finding about a field; the message need not name it. */
+export function report(fields: Fields, key: string, { message, code = 'manifest.wrong-type', hint }: Report): void {
   const path = pathOf(fields, key)
   const { kind, namespace, name, origin, findings } = fields.reading
   const object = namespace === '' ? { kind, name } : { kind, namespace, name }
   findings.push(
     manifestFinding(code, {
-      message: `${path} ${found}`,
+      message,
       ...(name !== '' && { object }),
       path,
       origin,
@@ -164,13 +161,23 @@ export function report(fields: Fields, key: string, { found, code = 'manifest.wr
 }
 
 function reportType(fields: Fields, key: string, wanted: string): void {
-  report(fields, key, { found: `is ${describeValue(fields.values[key])}, where ${wanted} is wanted; it is left out` })
+  report(fields, key, { message: wrongType(fields.values[key], wanted) })
+}
+
+/** The sentence about a value of the wrong type that is left out. */
+export function wrongType(value: unknown, wanted: string): string {
+  return `${describeValue(value)} stands where ${wanted} is wanted; it is left out`
 }
 
 function pathOf(fields: Fields, key: string): string {
-  const parts = key === '' ? [] : [key]
+  let path = key === '' ? '' : pathPart(key)
   for (let at: Fields | undefined = fields; at?.parent !== undefined; at = at.parent) {
-    parts.unshift(at.index < 0 ? at.key : `${at.key}[${at.index}]`)
+    path = `${pathPart(at.key)}${at.index < 0 ? '' : `[${at.index}]`}${path}`
   }
-  return parts.join('.')
+  return path.startsWith('.') ? path.slice(1) : path
+}
+
+/** Keys of labels hold dots and slashes, so they stand in brackets. */
+function pathPart(key: string): string {
+  return key.includes('/') || key.includes('.') ? `["${key}"]` : `.${key}`
 }

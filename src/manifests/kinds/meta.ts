@@ -2,9 +2,8 @@
 
 import { manifestFinding } from '#manifests/findings'
 import { hashText, printHash } from '#manifests/hash-text'
-import { describeValue } from '#manifests/text/raw-object'
 import type { Labels, Meta, OwnerReference } from '#model/meta'
-import { type Fields, flagAt, has, mapAt, mapsAt, nameAt, report } from './fields'
+import { type Fields, flagAt, has, mapAt, mapsAt, nameAt, report, wrongType } from './fields'
 import { explainBadName } from './names'
 import type { Writable } from './writable'
 
@@ -61,19 +60,18 @@ function mendLabels(map: Fields): Labels {
     } else if (value === null) labels[label] = ''
     else if (typeof value === 'number' || typeof value === 'boolean') {
       labels[label] = String(value)
-      const found = `is ${value}, where text is wanted; it is read as "${value}"`
-      report(map, label, { code: 'manifest.bad-label', found, hint: `put it in quotes: "${value}"` })
+      const message = `${value} stands where text is wanted; it is read as "${value}"`
+      report(map, label, { code: 'manifest.bad-label', message, hint: `put it in quotes: "${value}"` })
     } else {
-      const found = `is ${describeValue(value)}, where text is wanted; it is left out`
-      report(map, label, { code: 'manifest.bad-label', found })
+      report(map, label, { code: 'manifest.bad-label', message: wrongType(value, 'text') })
     }
   }
   return labels
 }
 
 function reportLongLabel(map: Fields, label: string, value: string): void {
-  const found = `has ${value.length} characters, where the value of a label takes at most 63; it is used as it is`
-  report(map, label, { code: 'manifest.bad-label', found, hint: 'shorten it' })
+  const message = `the value has ${value.length} characters, where a label takes at most 63; it is used as it is`
+  report(map, label, { code: 'manifest.bad-label', message, hint: 'shorten it' })
 }
 
 /** Annotations may be of any length; what is no text is told and left out. */
@@ -99,7 +97,7 @@ function parseOwners(fields: Fields): readonly OwnerReference[] {
     const kind = nameAt(entry, 'kind')
     const name = nameAt(entry, 'name')
     if (kind === undefined || name === undefined) {
-      report(entry, '', { found: 'has no kind or no name; it is left out' })
+      report(entry, '', { message: 'the owner has no kind or no name; it is left out' })
       continue
     }
     const owner: Writable<OwnerReference> = { kind, name }
@@ -133,14 +131,14 @@ function checkName(fields: Fields, { kind, name, namespace }: Meta): void {
   if (badName !== undefined) {
     report(fields, 'name', {
       code: 'manifest.bad-name',
-      found: `is refused by the API server: ${badName}`,
+      message: `the API server refuses this name: ${badName}`,
       hint: 'rename it',
     })
   }
   const badNamespace = namespace === '' ? undefined : explainBadName('Namespace', namespace)
   if (badNamespace !== undefined) {
-    const found = `is refused by the API server: ${badNamespace}`
-    report(fields, 'namespace', { code: 'manifest.bad-name', found, hint: 'rename it' })
+    const message = `the API server refuses this name: ${badNamespace}`
+    report(fields, 'namespace', { code: 'manifest.bad-name', message, hint: 'rename it' })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Nodes: addresses, pod ranges, allocatable CPU, readiness, and the taints that keep pods away. */
+import { describeValue } from '#manifests/text/raw-object'
 import type { Meta } from '#model/meta'
 import type { ClusterNode, NodeAddress } from '#model/node'
 import { addressAt, cidrAt, cidrsAt } from './addresses'
@@ -53,7 +54,10 @@ function parseMilliCpu(allocatable: Fields): number | undefined {
   if (value === undefined || value === null) return undefined
   const match = /^(\d+(?:\.\d+)?)(m?)$/.exec(String(value))
   if (match === null) {
-    report(allocatable, 'cpu', { code: 'manifest.bad-value', found: 'is no amount of CPU; it is left out' })
+    report(allocatable, 'cpu', {
+      code: 'manifest.bad-value',
+      message: `${describeValue(value)} is no amount of CPU; it is left out`,
+    })
     return undefined
   }
   return Math.round(Number(match[1]) * (match[2] === 'm' ? 1 : 1000))

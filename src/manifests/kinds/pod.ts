@@ -13,7 +13,7 @@ export type PodSpec = Pick<
   'containers' | 'initContainers' | 'nodeName' | 'hostNetwork' | 'hostname' | 'subdomain' | 'dnsPolicy'
 >
 
-export const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Protocol[]
+const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Protocol[]
 const phases = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'] as const satisfies readonly PodPhase[]
 
 const none: readonly never[] = []
@@ -85,10 +85,13 @@ function parseContainerPorts(container: Fields): readonly ContainerPort[] {
   for (const entry of entries) {
     const containerPort = numberAt(entry, 'containerPort', portBounds)
     if (containerPort === undefined) {
-      if (!has(entry, 'containerPort')) report(entry, 'containerPort', { found: 'is missing; the port is left out' })
+      if (!has(entry, 'containerPort'))
+        report(entry, 'containerPort', { message: 'the field is missing; this port is left out' })
       continue
     }
-    const port: Writable<ContainerPort> = { containerPort, protocol: wordAt(entry, 'protocol', protocols) ?? 'TCP' }
+    const protocol = protocolAt(entry)
+    if (protocol === undefined) continue
+    const port: Writable<ContainerPort> = { containerPort, protocol }
     const name = nameAt(entry, 'name')
     const hostPort = entry.values.hostPort === 0 ? undefined : numberAt(entry, 'hostPort', portBounds)
     if (name !== undefined) port.name = checkedPortName(entry, name)
@@ -98,12 +101,18 @@ function parseContainerPorts(container: Fields): readonly ContainerPort[] {
   return ports
 }
 
+/** TCP when absent; undefined when it cannot be read, and then the port should be left out with it. */
+export function protocolAt(entry: Fields): Protocol | undefined {
+  const value = entry.values.protocol ?? ''
+  return value === 'TCP' || value === '' ? 'TCP' : wordAt(entry, 'protocol', protocols)
+}
+
 function checkedPortName(entry: Fields, name: string): string {
   const problem = explainBadPortName(name)
   if (problem !== undefined) {
     report(entry, 'name', {
       code: 'manifest.bad-name',
-      found: `is refused by the API server: ${problem}`,
+      message: `the API server refuses this name: ${problem}`,
       hint: 'rename it',
     })
   }
@@ -125,7 +134,7 @@ function parseReady(status: Fields, hasAddress: boolean): boolean {
   if (hasAddress && !has(status, 'conditions')) {
     report(status, 'conditions', {
       code: 'pod.no-ready-condition',
-      found: 'is missing, so the pod counts as not ready, as it does for the API server',
+      message: 'the status has no conditions, so the pod counts as not ready, as in a cluster',
       hint: 'add a condition {type: Ready, status: "True"}',
     })
   }

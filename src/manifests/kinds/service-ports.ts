@@ -1,8 +1,9 @@
 /** The ports of a Service: numbers, names and targets, and whether the API server could tell them apart. */
+import { describeValue } from '#manifests/text/raw-object'
 import type { ServicePort } from '#model/service'
-import { type Fields, has, mapsAt, nameAt, numberAt, portBounds, report, textAt, wordAt } from './fields'
+import { type Fields, has, mapsAt, nameAt, numberAt, portBounds, report, textAt } from './fields'
 import { explainBadLabel, explainBadPortName } from './names'
-import { protocols } from './pod'
+import { protocolAt } from './pod'
 import type { Writable } from './writable'
 
 export function parseServicePorts(spec: Fields, needsPorts: boolean): readonly Writable<ServicePort>[] {
@@ -11,7 +12,7 @@ export function parseServicePorts(spec: Fields, needsPorts: boolean): readonly W
   if (needsPorts && entries.length === 0) {
     report(spec, 'ports', {
       code: 'service.no-ports',
-      found: 'is empty, so the Service leads nowhere',
+      message: 'the Service has no ports, so it leads nowhere',
       hint: 'add a port',
     })
   }
@@ -23,16 +24,14 @@ function parsePort(entry: Fields): Writable<ServicePort> | undefined {
   const number = numberAt(entry, 'port', portBounds)
   if (number === undefined) {
     if (!has(entry, 'port'))
-      report(entry, 'port', { found: 'is missing; this port is left out', hint: 'add port: NUMBER' })
+      report(entry, 'port', { message: 'the field is missing; this port is left out', hint: 'add port: NUMBER' })
     return undefined
   }
-  const port: Writable<ServicePort> = {
-    name: parseName(entry),
-    protocol: wordAt(entry, 'protocol', protocols) ?? 'TCP',
-    port: number,
-    targetPort: parseTarget(entry) ?? number,
-    nodePort: entry.values.nodePort === 0 ? 0 : (numberAt(entry, 'nodePort', portBounds) ?? 0),
-  }
+  const protocol = protocolAt(entry)
+  const targetPort = parseTarget(entry, number)
+  if (protocol === undefined || targetPort === undefined) return undefined
+  const nodePort = entry.values.nodePort === 0 ? 0 : (numberAt(entry, 'nodePort', portBounds) ?? 0)
+  const port: Writable<ServicePort> = { name: parseName(entry), protocol, port: number, targetPort, nodePort }
   const appProtocol = nameAt(entry, 'appProtocol')
   if (appProtocol !== undefined) port.appProtocol = appProtocol
   return port
@@ -45,34 +44,37 @@ function parseName(entry: Fields): string {
   return name
 }
 
-/** Absent, 0 and empty mean the port itself. */
-function parseTarget(entry: Fields): number | string | undefined {
+/** Absent, 0 and empty mean the port itself; undefined when it cannot be read, as any guess would be a wrong answer. */
+function parseTarget(entry: Fields, port: number): number | string | undefined {
   const value = entry.values.targetPort
-  if (value === 0 || value === '') return undefined
-  if (typeof value !== 'string') return numberAt(entry, 'targetPort', portBounds)
-  if (!/^\d+$/.test(value)) {
+  if (value === undefined || value === null || value === 0 || value === '') return port
+  if (typeof value === 'string' && !/^\d+$/.test(value)) {
     const problem = explainBadPortName(value)
     if (problem !== undefined) reportName(entry, 'targetPort', problem)
     return value
   }
   const number = Number(value)
-  if (number < 1 || number > 65535) {
-    const found = `is "${value.slice(0, 60)}", which is no port; the port itself is used`
-    report(entry, 'targetPort', { code: 'manifest.bad-value', found })
-    return undefined
-  }
+  if (typeof value !== 'string' || number < 1 || number > 65535) return readNumber(entry)
   report(entry, 'targetPort', {
     code: 'service.target-port-digits',
-    found: `is the text "${value}", which no container port can be named; it is read as the number ${number}`,
+    message: `the text "${value}" can name no container port; it is read as the number ${number}`,
     hint: 'write it without quotes',
   })
   return number
 }
 
+function readNumber(entry: Fields): number | undefined {
+  const value = entry.values.targetPort
+  if (typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= 65535) return value
+  const message = `${describeValue(value)} is neither a port number nor a port name; this port is left out`
+  report(entry, 'targetPort', { code: 'manifest.bad-value', message })
+  return undefined
+}
+
 function reportName(entry: Fields, key: string, problem: string): void {
   report(entry, key, {
     code: 'manifest.bad-name',
-    found: `is refused by the API server: ${problem}`,
+    message: `the API server refuses this name: ${problem}`,
     hint: 'rename it',
   })
 }
@@ -96,7 +98,7 @@ function checkApart(spec: Fields, ports: readonly ServicePort[]): void {
     if (problem === undefined) continue
     report(spec, 'ports', {
       code: 'service.ports-alike',
-      found: `would be refused by the API server: ${problem}; they are used as they are`,
+      message: `the API server refuses these ports: ${problem}; they are used as they are`,
       hint: 'give each port its own name and number',
     })
   }

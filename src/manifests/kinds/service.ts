@@ -1,7 +1,8 @@
 /** Services, with the defaults that the API server applies to what is left out. */
 import type { Family } from '#base/ip'
 import { familyOf } from '#base/ip'
-import type { Meta } from '#model/meta'
+import { describeValue, isRecord } from '#manifests/text/raw-object'
+import type { Labels, Meta } from '#model/meta'
 import type { LoadBalancerIngress, Service, ServiceType, TrafficPolicy } from '#model/service'
 import { addressAt, addressesAt, cidrsAt, parseAddress } from './addresses'
 import {
@@ -36,7 +37,6 @@ export type ServiceText = {
 const types = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const satisfies readonly ServiceType[]
 const trafficPolicies = ['Cluster', 'Local'] as const satisfies readonly TrafficPolicy[]
 const affinities = ['None', 'ClientIP'] as const
-const families = ['IPv4', 'IPv6'] as const
 const ingressModes = ['VIP', 'Proxy'] as const
 const affinityBounds: Bounds = { from: 1, to: 86400, noun: 'a number of seconds from 1 to 86400' }
 
@@ -69,7 +69,7 @@ export function parseService(root: Fields, meta: Meta): ServiceText {
 }
 
 function fillOptional(spec: Fields, service: Writable<Service>): void {
-  const selector = labelsAt(spec, 'selector')
+  const selector = parseSelector(spec)
   const affinitySeconds = parseAffinity(spec)
   const trafficDistribution = nameAt(spec, 'trafficDistribution')
   const externalName = nameAt(spec, 'externalName')
@@ -77,6 +77,15 @@ function fillOptional(spec: Fields, service: Writable<Service>): void {
   if (affinitySeconds !== undefined) service.affinitySeconds = affinitySeconds
   if (trafficDistribution !== undefined) service.trafficDistribution = trafficDistribution
   if (externalName !== undefined) service.externalName = externalName
+}
+
+/** Empty is none. One that cannot be read in full would find too many pods, so it counts as none. */
+function parseSelector(spec: Fields): Labels {
+  const selector = labelsAt(spec, 'selector')
+  const raw = spec.values.selector
+  if (!isRecord(raw) || Object.keys(selector).length === Object.keys(raw).length) return selector
+  report(spec, 'selector', { message: 'a part of the selector cannot be read, so the Service counts as one without' })
+  return {}
 }
 
 function hasClusterIp(spec: Fields): boolean {
@@ -89,8 +98,8 @@ function parseClusterIps(spec: Fields): readonly string[] {
   const first = spec.values.clusterIP
   if (items.length === 0) return first === 'None' ? ['None'] : [addressAt(spec, 'clusterIP') ?? []].flat()
   if (typeof first === 'string' && first !== '' && first !== items[0]) {
-    const found = `is "${first.slice(0, 60)}", but clusterIPs begins with another; clusterIPs is used`
-    report(spec, 'clusterIP', { code: 'manifest.bad-value', found, hint: 'make them agree' })
+    const message = `${describeValue(first)} is not what clusterIPs begins with; clusterIPs counts`
+    report(spec, 'clusterIP', { code: 'manifest.bad-value', message, hint: 'make them agree' })
   }
   if (items[0] === 'None') return ['None']
   return items.flatMap((item, index) => parseAddress(spec, 'clusterIPs', item, index) ?? [])
@@ -101,15 +110,15 @@ function parseFamilies(spec: Fields, clusterIPs: readonly string[]): readonly Fa
   const told = itemsAt(spec, 'ipFamilies').flatMap((item, index): Family[] => {
     if (item === 'IPv4') return ['ipv4']
     if (item === 'IPv6') return ['ipv6']
-    const found = `is none of ${families.join(' and ')}; it is left out`
-    report(spec, `ipFamilies[${index}]`, { code: 'manifest.bad-value', found })
+    const message = `${describeValue(item)} is neither IPv4 nor IPv6; it is left out`
+    report(spec, `ipFamilies[${index}]`, { code: 'manifest.bad-value', message })
     return []
   })
   if (clusterIPs.length === 0 || clusterIPs[0] === 'None') return told
   const shown = clusterIPs.map(familyOf)
   if (told.length > 0 && shown.some((family, index) => told[index] !== family)) {
-    const found = 'does not go with the families of clusterIPs; the addresses count'
-    report(spec, 'ipFamilies', { code: 'service.family-mismatch', found, hint: 'make them agree' })
+    const message = 'they are not the families of clusterIPs; the addresses count'
+    report(spec, 'ipFamilies', { code: 'service.family-mismatch', message, hint: 'make them agree' })
     return shown
   }
   return told.length > shown.length ? told : shown

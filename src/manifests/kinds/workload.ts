@@ -61,8 +61,8 @@ function checkSelector(spec: Fields, { kind, selector, template }: Workload): vo
   if (matchesSelector(selector, template.labels)) return
   report(spec, 'selector', {
     code: 'manifest.bad-value',
-    found:
-      'does not match the labels of spec.template, so the API server would refuse it; its pods are implied all the same',
+    message:
+      'the API server refuses a selector that does not match the labels of spec.template; its pods are implied all the same',
     hint: 'make them agree',
   })
 }

@@ -99,12 +99,25 @@ function escapeLength(text: string, at: number): number {
 
 const word = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
+/** What a word or a number may look like when the text ends in the middle of it. */
+const cutWord = /^(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-?(?:\d+\.?(?:\d*[eE][+-]?)?)?)$/
+const longestWord = 400
+
 function scanWord(text: string, at: number): JsonScan {
   word.lastIndex = at
-  if (word.test(text)) return { end: word.lastIndex }
-  const rest = text.slice(at, at + 6)
-  const isCut = rest === '-' || ['true', 'false', 'null'].some((known) => rest !== '' && known.startsWith(rest))
-  return problem(text, isCut ? text.length : at, 'a value is missing')
+  const isWord = word.test(text)
+  if (isWord && word.lastIndex < text.length && /[\s,\]}]/.test(text.charAt(word.lastIndex)))
+    return { end: word.lastIndex }
+  const rest = text.slice(at, at + longestWord)
+  if (at + rest.length === text.length && rest !== '' && cutWord.test(rest) && !isJsonEnd(rest)) {
+    return problem(text, text.length, 'a value is missing')
+  }
+  return isWord ? { end: word.lastIndex } : problem(text, at, 'a value is missing')
+}
+
+/** A whole number at the end of a text may be the value itself. */
+function isJsonEnd(rest: string): boolean {
+  return /\d$/.test(rest)
 }
 
 function problem(text: string, at: number, reason: string): JsonProblem {
