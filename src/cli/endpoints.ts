@@ -61,10 +61,18 @@ function isOf({ meta }: EndpointSlice, key: string | undefined, namespace: strin
 }
 
 function printSlices(io: Io, slices: readonly EndpointSlice[], output: EndpointsOptions['output']): void {
-  const list = { apiVersion: 'v1', kind: 'List', items: slices.map(printEndpointSlice) }
+  const list = { apiVersion: 'v1', kind: 'List', items: slices.map(sliceObject) }
   if (output === 'json') io.out(`${JSON.stringify(list, undefined, 2)}\n`)
   else if (output === 'yaml') io.out(dump(list))
   else io.out(sliceTable(slices, output === 'wide'))
+}
+
+/** The API object; what was assumed stands in an annotation of our own. */
+function sliceObject(slice: EndpointSlice): object {
+  const { assumed, annotations } = slice.meta
+  if (assumed.length === 0) return printEndpointSlice(slice)
+  const marked = { ...annotations, 'portolan.dev/assumed': assumed.join(',') }
+  return printEndpointSlice({ ...slice, meta: { ...slice.meta, annotations: marked } })
 }
 
 function sliceTable(slices: readonly EndpointSlice[], isWide: boolean): string {

@@ -5,6 +5,7 @@ import { printRestore } from '#compile/iptables/print-restore'
 import { printSave } from '#compile/iptables/print-save'
 import { fullTables, savedRuleset } from '#compile/iptables/render-iptables'
 import type { Variant } from '#compile/iptables/rule'
+import { printAssumption } from '#compile/node/assumptions'
 import { nodeIptables } from '#compile/node/node-iptables'
 import type { CommandContext } from './command'
 import type { Io } from './io'
@@ -70,6 +71,8 @@ async function runIptables(io: Io, options: IptablesOptions): Promise<void> {
     ...(previousChains === undefined ? {} : { previousChains }),
   })
   printFindings(io, [...input.findings, ...findings])
+  for (const assumption of value.assumptions)
+    io.out(`# Assumed by Portolan, not in the input: ${printAssumption(assumption)}\n`)
   if (options.format === 'restore') io.out(printRestore(value.sync.tables))
   else if (options.format === 'restore-full') io.out(printRestore(fullTables(value.sync)))
   else io.out(printSave(savedRuleset(value.sync, options.variant), { date: saveDate }))

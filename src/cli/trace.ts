@@ -4,14 +4,16 @@ import { dump } from 'js-yaml'
 import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
 import { explainBadIp, type Ip, parseEndpoint, printEndpoint, printIp } from '#base/ip'
+import { listOf } from '#base/text'
 import { parseSave } from '#compile/iptables/parse-save'
 import { printSave } from '#compile/iptables/print-save'
 import { savedRuleset } from '#compile/iptables/render-iptables'
+import { printAssumption } from '#compile/node/assumptions'
 import { nodeIptables } from '#compile/node/node-iptables'
 import type { Cluster } from '#model/cluster'
 import { nodeIps } from '#model/node'
 import type { ConnectionState, Packet, PacketProtocol } from '#model/packet'
-import type { VerdictKind } from '#model/trace'
+import type { Trace, VerdictKind } from '#model/trace'
 import { printTrace } from '#trace/print-trace'
 import { type RulesetTraceInput, traceRuleset } from '#trace/trace-ruleset'
 import { recogniseNode } from '#verify/recognise-node'
@@ -103,7 +105,12 @@ function asMark(text: string): number {
 async function runTrace(io: Io, options: TraceOptions): Promise<ExitCode> {
   checkUsage(options)
   const packet = options.to === undefined ? undefined : packetOf(options, options.to)
-  const { rules, nodeIps: own, findings } = await readRules(io, options, packet?.destination.family ?? options.family)
+  const {
+    rules,
+    nodeIps: own,
+    findings,
+    assumed = [],
+  } = await readRules(io, options, packet?.destination.family ?? options.family)
   const known = { rulesets: rules.rulesets, sets: rules.sets, ...(own.length === 0 ? {} : { nodeIps: own }) }
   const told = [...findings, ...rules.findings, ...recogniseNode(rules)]
   if (packet === undefined) {
@@ -112,22 +119,24 @@ async function runTrace(io: Io, options: TraceOptions): Promise<ExitCode> {
     printSurvey(io, rows, options.output)
     return surveyCode(rows)
   }
-  return traceOne(io, options, { ...known, packet, told })
+  return traceOne(io, options, { ...known, packet, told, assumed })
 }
 
 type One = Pick<RulesetTraceInput, 'rulesets' | 'sets' | 'nodeIps'> & {
   readonly packet: Packet
   readonly told: readonly Finding[]
+  readonly assumed: readonly string[]
 }
 
-function traceOne(io: Io, options: TraceOptions, { packet, told, ...known }: One): ExitCode {
-  const { value, findings } = traceRuleset({
+function traceOne(io: Io, options: TraceOptions, { packet, told, assumed, ...known }: One): ExitCode {
+  const { value: traced, findings } = traceRuleset({
     ...known,
     packet,
     ...(options.nodeLocal === true ? { isNodeLocal: true } : {}),
     ...(options.localSource === true ? { isLocalSource: true } : {}),
     ...(options.simulate === undefined ? {} : { simulate: { count: options.simulate, seed: options.seed } }),
   })
+  const value = markAssumed(traced, assumed)
   printFindings(io, [...told, ...findings])
   if (options.output === 'json') io.out(`${JSON.stringify(value, undefined, 2)}\n`)
   else if (options.output === 'yaml') io.out(dump(value))
@@ -135,7 +144,15 @@ function traceOne(io: Io, options: TraceOptions, { packet, told, ...known }: One
   return codeOf(value.verdict.kind)
 }
 
-export function codeOf(kind: VerdictKind): ExitCode {
+/** An answer from computed rules says which of their Services rest on assumed values. */
+function markAssumed(trace: Trace, assumed: readonly string[]): Trace {
+  if (assumed.length === 0) return trace
+  const reason = { code: 'trace.assumed', sentence: `the rules rest on assumed values: ${listOf(assumed, 5)}` }
+  const [first, ...rest] = trace.verdict.because
+  return { ...trace, verdict: { ...trace.verdict, because: [first, ...rest, reason] } }
+}
+
+function codeOf(kind: VerdictKind): ExitCode {
   if (kind === 'allowed') return 0
   return kind === 'unknown' ? 3 : 1
 }
@@ -209,6 +226,7 @@ type Rules = {
   readonly rules: RulesetInput
   readonly nodeIps: readonly string[]
   readonly findings: readonly Finding[]
+  readonly assumed?: readonly string[]
 }
 
 /** Rules come from files, or are computed from objects; with both, the objects tell the node's addresses alone. */
@@ -226,7 +244,8 @@ async function readRules(io: Io, options: TraceOptions, family: 'ipv4' | 'ipv6')
     ...(options.node === undefined ? {} : { node: options.node }),
   })
   const computed = parseSave(printSave(savedRuleset(value.sync), { date: 'x' }), 'computed rules')
-  return { rules: { ...computed, sets: new Map() }, nodeIps: own, findings: [...input.findings, ...findings] }
+  const assumed = value.assumptions.map(printAssumption)
+  return { rules: { ...computed, sets: new Map() }, nodeIps: own, findings: [...input.findings, ...findings], assumed }
 }
 
 const noRules: RulesetInput = { rulesets: [], signs: new Set(), sets: new Map(), findings: [] }

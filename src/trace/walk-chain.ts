@@ -26,17 +26,15 @@ type Frame = {
   readonly caller: Rule | undefined
   readonly conditions: readonly Answered[]
   readonly hasMarkGate: boolean
-  readonly depth: number
+  /** The frame that jumped here; absent for a built-in chain. */
+  readonly above: Frame | undefined
 }
 
 type WalkResult = { readonly live: Path[]; readonly done: Path[] }
 
-/** The kernel allows 16 jumps within nft and the ruleset's own depth in x_tables; a loop would go on for ever. */
-const deepest = 1024
-
 /** Walks a built-in chain; what comes off its end meets the policy. All paths returned have an `end`. */
 export function walkBaseChain(walk: TableWalk, chain: Chain, path: Path): readonly Path[] {
-  const frame = { chain, caller: undefined, conditions: [], hasMarkGate: false, depth: 0 }
+  const frame = { chain, caller: undefined, conditions: [], hasMarkGate: false, above: undefined }
   const { live, done } = walkChain(walk, frame, path)
   const policy = chain.policy ?? 'ACCEPT'
   const hop: HopEvent = {
@@ -77,7 +75,7 @@ function walkChain(walk: TableWalk, frame: Frame, start: Path): WalkResult {
     kind: 'return',
     did: 'returned at the end of the chain',
   }
-  live.push(...(frame.depth === 0 ? frontier : frontier.map((path) => withHop(path, end))))
+  live.push(...(frame.above === undefined ? frontier : frontier.map((path) => withHop(path, end))))
   return { live, done }
 }
 
@@ -149,7 +147,7 @@ function enter(walk: TableWalk, frame: Frame, { place, path, conditions }: Entry
   }
   const verb = action.kind === 'goto' ? 'went to' : 'jumped to'
   const jumped = withHop(path, { ...hopAt(place, `${verb} ${target.name}`), ...whenOf(conditions) })
-  if (frame.depth >= deepest) {
+  if (isOpen(frame, target)) {
     return {
       next: [],
       live: [],
@@ -163,12 +161,18 @@ function enter(walk: TableWalk, frame: Frame, { place, path, conditions }: Entry
       caller: place.rule,
       conditions: place.conditions,
       hasMarkGate: frame.hasMarkGate,
-      depth: frame.depth + 1,
+      above: frame,
     },
     jumped,
   )
   if (action.kind === 'goto') return { next: [], live: inner.live, done: inner.done }
   return { next: inner.live, live: [], done: inner.done }
+}
+
+/** The kernel takes no ruleset with a loop; a text with one was not saved by it. */
+function isOpen(frame: Frame, chain: Chain): boolean {
+  for (let one: Frame | undefined = frame; one !== undefined; one = one.above) if (one.chain === chain) return true
+  return false
 }
 
 function whenOf(conditions: readonly Answered[]): { readonly when?: readonly Answered[] } {

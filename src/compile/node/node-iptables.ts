@@ -9,6 +9,7 @@ import type { ProxySettings } from '#compile/services/proxy-settings'
 import type { ServicePlan } from '#compile/services/service-plan'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
+import { type Assumption, assumptionsBehind } from './assumptions'
 
 export type NodeIptablesOptions = {
   readonly family: Family
@@ -21,7 +22,11 @@ export type NodeIptablesOptions = {
   readonly previousChains?: Iterable<string>
 }
 
-export type NodeIptables = { readonly plan: ServicePlan; readonly sync: IptablesSync }
+export type NodeIptables = {
+  readonly plan: ServicePlan
+  readonly sync: IptablesSync
+  readonly assumptions: readonly Assumption[]
+}
 
 export function nodeIptables(
   cluster: Cluster,
@@ -39,7 +44,8 @@ export function nodeIptables(
     ...(options.chainNames === undefined ? {} : { chainNames: options.chainNames }),
     ...(options.previousChains === undefined ? {} : { previousChains: options.previousChains }),
   })
-  return { value: { plan: plan.value, sync }, findings: [...found.findings, ...plan.findings] }
+  const assumptions = assumptionsBehind(plan.value, slices)
+  return { value: { plan: plan.value, sync, assumptions }, findings: [...found.findings, ...plan.findings] }
 }
 
 /** The settings in the kube-proxy ConfigMap that kubeadm and others write, empty when the input has none. */
