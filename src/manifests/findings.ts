@@ -70,7 +70,7 @@ export const manifestFindings = {
   },
   'service.family-mismatch': {
     severity: 'error',
-    meaning: 'ipFamilies and clusterIPs of a Service tell different families; the addresses count.',
+    meaning: 'The ipFamilies and clusterIPs of a Service tell different families; the addresses count.',
   },
   'service.cluster-ip-taken': { severity: 'error', meaning: 'Two Services hold the same ClusterIP.' },
   'service.node-port-taken': { severity: 'error', meaning: 'Two Service ports hold the same node port and protocol.' },

@@ -1,6 +1,6 @@
 /** The address range of each node's pods: its own, else the one its pods show, else the next free block of the pool. */
 import { type Family, familyOf } from '#base/ip'
-import { overlaps, type Prefix, printPrefix } from '#base/prefix'
+import { bitsOf, overlaps, type Prefix, printPrefix } from '#base/prefix'
 import { assume, type Draft } from '#manifests/draft'
 import type { Writable } from '#manifests/kinds/writable'
 import type { ClusterNode } from '#model/node'
@@ -20,17 +20,25 @@ export type PodRanges = {
   readonly seen: ReadonlySet<string>
   readonly owned: Prefix[]
   readonly pools: Readonly<Record<Family, Prefix>>
+  /** How long a prefix the block of one node is. */
+  readonly lengths: Readonly<Record<Family, number>>
   readonly next: Record<Family, number>
 }
 
 export function gatherPodRanges(draft: Draft, podCidrs: readonly Prefix[]): PodRanges {
   const given = (family: Family): Prefix | undefined => podCidrs.find((range) => range.ip.family === family)
+  const pools = { ipv4: given('ipv4') ?? defaultPools.ipv4, ipv6: given('ipv6') ?? defaultPools.ipv6 }
   const owned = [...draft.nodes.values()].flatMap((node) => node.podCIDRs.map(knownPrefix))
   const first = (family: Family): number => (given(family) === undefined ? 1 : 0)
+  // A small pool is shared out, so that each node has a block.
+  const shareBits = Math.ceil(Math.log2(Math.max(1, draft.nodes.size)))
+  const length = (family: Family): number =>
+    Math.min(bitsOf(family), Math.max(blockLengths[family], pools[family].length + shareBits))
   return {
     ...gatherShown(draft),
     owned,
-    pools: { ipv4: given('ipv4') ?? defaultPools.ipv4, ipv6: given('ipv6') ?? defaultPools.ipv6 },
+    pools,
+    lengths: { ipv4: length('ipv4'), ipv6: length('ipv6') },
     next: { ipv4: first('ipv4'), ipv6: first('ipv6') },
   }
 }
@@ -50,7 +58,7 @@ export function rangeOfNode(node: Writable<ClusterNode>, family: Family, ranges:
 export function takeBlock(ranges: PodRanges, family: Family): Prefix | undefined {
   const pool = ranges.pools[family]
   for (;;) {
-    const block = blockIn(pool, blockLengths[family], ranges.next[family]++)
+    const block = blockIn(pool, ranges.lengths[family], ranges.next[family]++)
     if (block === undefined) return undefined
     if (ranges.seen.has(printPrefix(block)) || ranges.owned.some((range) => overlaps(range, block))) continue
     return block
