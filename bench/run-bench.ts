@@ -7,7 +7,7 @@ import { printTable } from '#base/text'
 import { bigCluster, type Size } from './big-cluster'
 
 const isQuick = process.argv.includes('--quick')
-const rounds = isQuick ? 1 : 5
+const rounds = isQuick ? 1 : Number(process.env.PORTOLAN_BENCH_ROUNDS ?? 5)
 const size: Size = isQuick ? { services: 1000, podsPerService: 10 } : { services: 10_000, podsPerService: 10 }
 const folder = mkdtempSync(join(tmpdir(), 'portolan-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

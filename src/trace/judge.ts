@@ -9,7 +9,7 @@ import { printConditions } from './print-conditions'
 import type { Answered } from './question'
 
 /** What the caller knows of the destination, told where no rule took the packet. */
-export type Notes = { readonly untouched: string | undefined }
+export type Notes = { readonly untouched: () => string | undefined }
 
 export type Judged = { readonly verdict: Verdict; readonly targets: readonly Target[] }
 
@@ -88,7 +88,8 @@ function allowedReasons(leaves: readonly Leaf[], targets: readonly Target[], not
   const first: Reason = isLocal
     ? { code: 'trace.delivered', sentence: 'delivered to this node: a process must listen there' }
     : { code: 'trace.routed', sentence: 'no rule translates or stops it; it leaves by routing' }
-  return notes.untouched === undefined ? [first] : [first, { code: 'trace.no-service-rule', sentence: notes.untouched }]
+  const sentence = notes.untouched()
+  return sentence === undefined ? [first] : [first, { code: 'trace.no-service-rule', sentence }]
 }
 
 /** Of the nat rules the packet met, the first that asked for its destination; else the one that translated it. */

@@ -38,7 +38,7 @@ const mostSplits = 200_000
 export function traceRuleset(input: RulesetTraceInput): Parsed<Trace> {
   const rulesets = input.rulesets.filter((ruleset) => ruleset.family === input.packet.destination.family)
   const world = worldOf(input, rulesets)
-  const notes = { untouched: serviceNotes(rulesets, input.packet) }
+  const notes = { untouched: () => serviceNotes(rulesets, input.packet) }
   const [first, second] = waysIn(input, world)
   const main = groupOutcomes(walkWay({ input, rulesets, world }, first))
   const branches = [...branchesOf(main, notes, first === 'process' ? '' : undefined)]

@@ -3,6 +3,7 @@ import type { Finding } from '#base/finding'
 import { countOf } from '#base/text'
 import type { RulesetParse } from '#compile/iptables/parse-save'
 import type { Rule, Ruleset, Table } from '#compile/iptables/rule'
+import { targetOf } from '#compile/iptables/saved-rule'
 import { verifyFinding } from './findings'
 
 /** The makers whose chains a ruleset shows, by the chain names they use. */
@@ -117,7 +118,11 @@ function unreferenced(nat: Table): readonly string[] {
   const own = [...nat.chains.keys()].filter((name) => /^KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-/.test(name))
   if (own.length === 0) return []
   const used = new Set<string>()
-  for (const chain of nat.chains.values())
-    for (const rule of chain.rules) if (rule.action !== undefined) used.add(rule.action.target)
+  for (const chain of nat.chains.values()) {
+    for (const rule of chain.rules) {
+      const target = targetOf(rule)
+      if (target !== undefined) used.add(target)
+    }
+  }
   return own.filter((name) => !used.has(name))
 }

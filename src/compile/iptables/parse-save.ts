@@ -188,10 +188,9 @@ function readRule(reader: Reader, place: { text: string; line: number; counters?
     return
   }
   const chain = chainOf(reader, name, line)
-  const rule = new SavedRule(text, line, counters)
+  const rule = new SavedRule({ chain: name, parse, text, line, counters })
   chain.rules.push(rule)
-  const target = parse.action?.target
-  if (target !== undefined && !isKnownTarget(target)) chain.jumps.push({ target, rule })
+  if (rule.target !== undefined && !isKnownTarget(rule.target)) chain.jumps.push({ target: rule.target, rule })
 }
 
 function readOther(reader: Reader, text: string, line: number): void {

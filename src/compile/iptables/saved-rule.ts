@@ -17,12 +17,17 @@ export class SavedRule implements Rule {
   readonly line: number
   readonly text: string
   declare readonly counters?: Counters
+  /** The name after `-j` or `-g`. */
+  readonly target: string | undefined
   private parsed: RuleParse | undefined
 
-  constructor(text: string, line: number, counters: Counters | undefined) {
-    this.text = text
-    this.line = line
-    if (counters !== undefined) this.counters = counters
+  constructor(
+    line: RuleLine & { readonly text: string; readonly line: number; readonly counters: Counters | undefined },
+  ) {
+    this.text = line.text
+    this.line = line.line
+    this.target = line.parse.kind === 'rule' ? line.parse.action?.target : undefined
+    if (line.counters !== undefined) this.counters = line.counters
   }
 
   get clauses(): readonly Clause[] {
@@ -40,4 +45,9 @@ export class SavedRule implements Rule {
     this.parsed ??= parseRuleLine(this.text).parse
     return this.parsed
   }
+}
+
+/** The target of any rule, without parsing one that was read. */
+export function targetOf(rule: Rule): string | undefined {
+  return rule instanceof SavedRule ? rule.target : rule.action?.target
 }
