@@ -2,7 +2,7 @@
 import type { Option, Rule } from '#compile/iptables/rule'
 import { type HopEvent, type Path, withHop } from './path'
 import type { Answered } from './question'
-import type { Hook, View } from './view'
+import type { Hook } from './view'
 import type { World } from './world'
 
 /** Where the rule stands, and what had to be true on the way to it. */
@@ -28,10 +28,6 @@ export function optionValue(options: readonly Option[], ...flags: readonly strin
 
 export function hopAt(place: Place, did: string): HopEvent {
   return { hook: place.hook, table: place.table, chain: place.chain, rule: place.rule, kind: 'rule', did }
-}
-
-export function viewAt(place: Place, path: Path): View {
-  return { path, fields: path.fields, hook: place.hook, world: place.world }
 }
 
 export function end(path: Path, kind: 'accept' | 'drop' | 'reject', hop: HopEvent): Effect {

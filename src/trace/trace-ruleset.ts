@@ -2,7 +2,7 @@
 import type { Finding, Parsed } from '#base/finding'
 import { printIp } from '#base/ip'
 import type { IpSet } from '#compile/iptables/parse-ipset'
-import type { Rule, Ruleset } from '#compile/iptables/rule'
+import type { Ruleset } from '#compile/iptables/rule'
 import type { Packet } from '#model/packet'
 import type { Branch, Trace, Verdict } from '#model/trace'
 import { drawConnections } from './draw-connections'
@@ -240,13 +240,4 @@ function missingFilter(leaves: readonly Leaf[]): Finding {
     ? 'the dump holds no filter table: a rule there could still drop or reject what is sent to these targets, and accept or drop what is marked'
     : 'the dump holds no filter table: what no nat rule takes may be rejected or dropped there, as kube-proxy does for a Service without endpoints'
   return traceFinding('trace.missing-table', message, 'take the dump with iptables-save and no -t')
-}
-
-/** Rules a walk met, newest last: for those who print a path themselves. */
-export function rulesOf(outcome: Outcome): readonly Rule[] {
-  const rules: Rule[] = []
-  for (let entry = outcome.path.log; entry !== undefined; entry = entry.earlier) {
-    if (entry.hop.rule !== undefined) rules.unshift(entry.hop.rule)
-  }
-  return rules
 }

@@ -1,6 +1,6 @@
 /** set: membership in an ipset that was given beside the ruleset. */
 
-import { type Ip, printIp } from '#base/ip'
+import type { Ip } from '#base/ip'
 import { hasPort } from '#base/port-range'
 import { type IpSet, partHasIp, type SetMember, type SetPart } from '#compile/iptables/parse-ipset'
 import type { Option } from '#compile/iptables/rule'
@@ -112,9 +112,4 @@ function listTest(view: View, set: IpSet, directions: readonly string[]): Test {
     if (test.kind !== 'known') open ??= test
   }
   return open ?? known(false)
-}
-
-/** The text of an address for messages about sets. */
-export function addressText(ip: Ip | undefined): string {
-  return ip === undefined ? 'unknown' : printIp(ip)
 }
