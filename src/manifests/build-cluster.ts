@@ -53,7 +53,7 @@ function addObject(object: RawObject, draft: Draft): void {
 
 function noApiVersion({ kind, origin }: RawObject, { namespace, name }: Reading): Finding {
   return manifestFinding('manifest.no-api-version', {
-    message: `has no apiVersion; it is read as the usual ${kind}`,
+    message: `the object has no apiVersion; it is read as the usual ${kind}`,
     object: namespace === '' ? { kind, name } : { kind, namespace, name },
     path: 'apiVersion',
     origin,

@@ -79,7 +79,7 @@ describe('the shapes of JSON', () => {
 describe('the shapes of YAML', () => {
   test('several documents, each with its line, and a List in one of them', () => {
     const text = 'kind: Pod\nmetadata: {name: a}\n---\nkind: List\nitems:\n- kind: Pod\n  metadata: {name: b}\n'
-    expect(objectsIn(text)).toEqual(['Pod a @ 1', 'Pod b @ 4 items[0]'])
+    expect(objectsIn(text)).toEqual(['Pod a @ 1', 'Pod b @ 6 items[0]'])
   })
 
   test('YAML flow that is no JSON, and JSON between YAML markers', () => {
@@ -176,7 +176,7 @@ describe('texts that cannot be read', () => {
     expect(refusalOf('a:\n\tb: 1\n')).toEqual({
       reason: 'broken',
       message:
-        'line 2: this YAML document cannot be read: a line is indented with a tab, which YAML forbids; replace the tab with blanks',
+        'line 2: this part of the YAML cannot be read, and is left out: a line is indented with a tab, which YAML forbids; replace the tab with blanks',
     })
   })
 })

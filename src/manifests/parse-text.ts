@@ -2,8 +2,9 @@
 import type { Finding, Parsed } from '#base/finding'
 import { manifestFinding } from './findings'
 import { type Gathered, gatherObjects } from './text/flatten-lists'
-import { type JsonRefusal, parseJson, tryJson } from './text/parse-json'
-import { parseYaml } from './text/parse-yaml'
+import { parseDocument } from './text/parse-document'
+import { type JsonRefusal, parseJson } from './text/parse-json'
+import type { YamlProblem } from './text/parse-yaml'
 import type { RawObject } from './text/raw-object'
 import { splitYaml, type YamlDocument } from './text/split-yaml'
 
@@ -23,7 +24,7 @@ export function parseManifestText(text: string, file: string): ParsedText {
   const json = first === '{' || first === '[' ? parseJson(text) : undefined
   if (json !== undefined && 'length' in json) {
     for (const { value, line } of json) {
-      gatherObjects(value, line === undefined ? { file } : { file, line }, gathered)
+      gatherObjects({ value, origin: line === undefined ? { file } : { file, line } }, gathered)
     }
     return parsed(gathered)
   }
@@ -37,30 +38,28 @@ type DocumentContext = { readonly file: string; readonly json: JsonRefusal | und
 
 /** `json` says what is wrong with the text as JSON, if it looks like that: it is told when it is not YAML either. */
 function parseDocuments(documents: readonly YamlDocument[], { file, json, gathered }: DocumentContext): ParsedText {
+  if (documents.length === 0) return refuse('empty', `it holds nothing but comments; ${remedy}`)
   const broken: Finding[] = []
+  let used = 0
   for (const document of documents) {
-    const origin = { file, line: document.contentLine }
-    const result = tryJsonDocument(document) ?? parseYaml(document)
-    if ('value' in result) gatherObjects(result.value, origin, gathered)
-    else {
-      const message = `this YAML document cannot be read: ${result.reason}`
-      const problem = { message, origin: { file, line: result.line }, hint: result.hint }
-      broken.push(manifestFinding('manifest.broken-document', problem))
-    }
+    const { value, itemLines, problems } = parseDocument(document)
+    for (const problem of problems) broken.push(brokenPart(problem, file))
+    if (value === undefined) continue
+    used++
+    gatherObjects({ value, origin: { file, line: document.contentLine }, ...(itemLines && { itemLines }) }, gathered)
   }
   const [first] = broken
-  if (first !== undefined && broken.length === documents.length) {
+  if (first !== undefined && used === 0) {
     if (json !== undefined) return refuse('broken', `it is neither JSON nor YAML: at ${json.place}, ${json.reason}`)
     return refuse('broken', `line ${first.origin?.line}: ${first.message}; ${first.hint}`)
   }
-  if (documents.length === 0) return refuse('empty', `it holds nothing but comments; ${remedy}`)
   for (const finding of broken) gathered.findings.push(finding)
   return parsed(gathered)
 }
 
-function tryJsonDocument(document: YamlDocument): { readonly value: unknown } | undefined {
-  const first = firstCharacter(document.text.slice(0, 200).replace(/^---/, ''))
-  return first === '{' || first === '[' ? tryJson(document.text.replace(/^---/, '')) : undefined
+function brokenPart({ line, reason, hint }: YamlProblem, file: string): Finding {
+  const message = `this part of the YAML cannot be read, and is left out: ${reason}`
+  return manifestFinding('manifest.broken-document', { message, origin: { file, line }, hint })
 }
 
 /** The first character that is no blank, or nothing. */

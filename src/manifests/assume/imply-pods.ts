@@ -47,7 +47,7 @@ function nodesFor({ template }: Workload, draft: Draft): readonly ClusterNode[] 
 function canImply(draft: Draft, { kind, meta, count }: Workload, total: number): boolean {
   const place = { object: refOf(meta), origin: meta.origin }
   if (total > mostPods) {
-    const message = `asks for ${count} pods, which makes more than the ${mostPods} a cluster can hold; none are implied`
+    const message = `the workload asks for ${count} pods, which makes more than the ${mostPods} a cluster can hold; none are implied`
     draft.findings.push(manifestFinding('workload.too-many-pods', { message, ...place, path: 'spec.replicas' }))
     return false
   }

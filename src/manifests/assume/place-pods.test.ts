@@ -36,7 +36,7 @@ describe('pods written without a status', () => {
   test('a named node that the input does not hold leaves the pod waiting', () => {
     const { pod, find } = buildFrom([nodeA, rawPod('a', { spec: { nodeName: 'node-x' } })])
     expect(pod('a')).toMatchObject({ phase: 'Pending', podIPs: [] })
-    expect(find('pod.no-node-fits').message).toBe('names the node node-x, which the input does not hold')
+    expect(find('pod.no-node-fits').message).toBe('the pod names the node node-x, which the input does not hold')
   })
 
   test('hostNetwork pods have the addresses of their node', () => {
@@ -180,6 +180,6 @@ describe('ranges', () => {
     const without = [...cluster.pods.values()].filter(({ podIPs }) => podIPs.length === 0)
     expect(without).toHaveLength(300 - 2 * 125)
     expect(without.every(({ isReady }) => !isReady)).toBe(true)
-    expect(find('pod.range-full').message).toBe('gets no address, as 10.0.0.0/24 is used up')
+    expect(find('pod.range-full').message).toBe('the pod gets no address, as 10.0.0.0/24 is used up')
   })
 })

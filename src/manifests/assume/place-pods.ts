@@ -79,14 +79,17 @@ function chooseNode(open: OpenPod, placing: Placing): Writable<ClusterNode> | un
     if (node === undefined)
       tell(placing, pod, {
         code: 'pod.no-node-fits',
-        message: `names the node ${pod.nodeName}, which the input does not hold`,
+        message: `the pod names the node ${pod.nodeName}, which the input does not hold`,
       })
     return node
   }
   const candidates = candidatesFor(open, placing)
   const node = nodeByAddress(pod, placing.nodes) ?? candidates[placing.turn++ % Math.max(1, candidates.length)]
   if (node === undefined) {
-    tell(placing, pod, { code: 'pod.no-node-fits', message: 'fits no node, by its selector, affinity or tolerations' })
+    tell(placing, pod, {
+      code: 'pod.no-node-fits',
+      message: 'the pod fits no node, by its selector, affinity or tolerations',
+    })
     return undefined
   }
   pod.nodeName = node.meta.name
@@ -134,7 +137,7 @@ function podAddresses(pod: Pod, node: Writable<ClusterNode>, placing: Placing): 
   const addresses = placing.families.flatMap((family) => nextAddress(node, family, placing) ?? [])
   if (addresses.length < placing.families.length) {
     const pool = placing.families.map((family) => printPrefix(placing.ranges.pools[family])).join(' and ')
-    tell(placing, pod, { code: 'pod.range-full', message: `gets no address, as ${pool} is used up` })
+    tell(placing, pod, { code: 'pod.range-full', message: `the pod gets no address, as ${pool} is used up` })
   }
   return addresses
 }

@@ -13,13 +13,25 @@ export type Gathered = {
 /** What an item of a List inherits from it. */
 type Inherited = { readonly kind: string; readonly apiVersion: string }
 
-type Place = { readonly origin: Origin; readonly inherited?: Inherited; readonly depth: number }
+type Place = {
+  readonly origin: Origin
+  readonly inherited?: Inherited
+  readonly depth: number
+  readonly itemLines?: readonly number[]
+}
 
 const deepest = 20
 
+/** `itemLines` are the lines of a List's items, where they are known; items that could not be read are undefined. */
+export type DocumentContent = {
+  readonly value: unknown
+  readonly origin: Origin
+  readonly itemLines?: readonly number[]
+}
+
 /** An empty document holds nothing, and says nothing. */
-export function gatherObjects(value: unknown, origin: Origin, into: Gathered): void {
-  if (value !== null && value !== undefined) gather(value, { origin, depth: 0 }, into)
+export function gatherObjects({ value, ...place }: DocumentContent, into: Gathered): void {
+  if (value !== null && value !== undefined) gather(value, { ...place, depth: 0 }, into)
 }
 
 function gather(value: unknown, place: Place, into: Gathered): void {
@@ -85,12 +97,15 @@ function gatherItems({ items, name }: Items, place: Place, into: Gathered): void
     return
   }
   into.seenLists.add(items)
-  const { file, line, index: outer } = place.origin
+  const { file, line: outerLine, index: outer } = place.origin
+  const { inherited, itemLines } = place
   const prefix = outer === undefined ? name : `${outer}${name === '' ? '' : `.${name}`}`
   for (let at = 0; at < items.length; at++) {
+    if (items[at] === undefined) continue
     const index = `${prefix}[${at}]`
+    const line = itemLines?.[at] ?? outerLine
     const origin = line === undefined ? { file, index } : { file, line, index }
-    gather(items[at], { ...place, origin, depth: place.depth + 1 }, into)
+    gather(items[at], { origin, depth: place.depth + 1, ...(inherited && { inherited }) }, into)
   }
 }
 

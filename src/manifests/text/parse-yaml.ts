@@ -19,7 +19,14 @@ const schema = CORE_SCHEMA.withTags(mergeTag, intTag)
 /** Aliases share what they name, but readers walk it once for each: a few hundred are plenty for people. */
 const limits = { maxDepth: 100, maxAliases: 200, maxTotalMergeKeys: 10_000 }
 
+/** js-yaml takes some fifteen times the room of the text. */
+const mostCharacters = 64 * 1024 * 1024
+
 export function parseYaml(document: YamlDocument): { readonly value: unknown } | YamlProblem {
+  if (document.text.length > mostCharacters) {
+    const reason = 'it is larger than 64 MB, the most that one YAML document may have'
+    return { line: document.contentLine, reason, hint: 'take it as JSON (kubectl get -o json), or split it' }
+  }
   try {
     return { value: load(document.text, { schema, ...limits }) }
   } catch (error) {
