@@ -55,6 +55,16 @@ export function withoutMoments(save: string): string {
     .join('\n')
 }
 
+/**
+ * The tables of a save, in one order, without what differs from one moment to the next: the legacy engine lists its tables
+ * in the order in which they were made, last first, and the order turns with every load.
+ */
+export function tablesOfSave(save: string): string[] {
+  return withoutMoments(save)
+    .split(/^(?=\*)/m)
+    .sort()
+}
+
 /** By the program both names lead to: what `iptables-save` itself is differs from one machine to the next. */
 function toolOf({ variant, family }: RulesPlace, verb: 'restore' | 'save'): string[] {
   return [`xtables-${variant}-multi`, `${family === 'ipv4' ? 'iptables' : 'ip6tables'}-${verb}`]

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import type { Family } from '#base/ip'
 import { describeKernel } from './describe-kernel'
 import { createNode, type KernelNode } from './kernel-node'
-import { addAccounting, loadRules, loadSets, type RulesPlace, saveRules, saveSets, withoutMoments } from './rules'
+import { addAccounting, loadRules, loadSets, type RulesPlace, saveRules, saveSets, tablesOfSave } from './rules'
 import { fromLocal, type SentPacket } from './sent-packet'
 import { tracePackets } from './trace-packets'
 import { startTrace } from './trace-reader'
@@ -28,13 +28,6 @@ function placeOf(save: string): RulesPlace {
 function companion(name: string, kind: 'ipset' | 'nfacct'): string | undefined {
   const path = `${folder}${name}.${kind}`
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined
-}
-
-/** The legacy engine lists its tables in the order in which they were made, last first: the order turns with every load. */
-function tablesOf(save: string): string[] {
-  return withoutMoments(save)
-    .split(/^(?=\*)/m)
-    .sort()
 }
 
 /** A hash set lists its members in any order. */
@@ -79,7 +72,7 @@ describeKernel('the saves', () => {
         if (sets !== undefined) writeFileSync(`${folder}${name}.ipset`, saveSets(node))
         return
       }
-      expect(tablesOf(saved)).toEqual(tablesOf(save))
+      expect(tablesOfSave(saved)).toEqual(tablesOfSave(save))
       if (sets !== undefined) expect(sorted(saveSets(node))).toEqual(sorted(sets))
     } finally {
       node.close()
