@@ -63,6 +63,14 @@ describe('which pods', () => {
     expect(slice).toMatchObject({ endpoints: [], ports: [], addressType: 'IPv4' })
   })
 
+  test('that is told for each Service, or once where the input has no pods', () => {
+    const services = [web, serviceOf('shop/api', { selector })]
+    const codes = (objects: ClusterObjects): string[] =>
+      buildEndpointSlices(clusterOf({ services, ...objects })).findings.map(({ code }) => code)
+    expect(codes({})).toEqual(['endpointslices.no-pods-read'])
+    expect(codes({ pods: [podOf('bank/web')] })).toEqual(['endpointslices.no-pods', 'endpointslices.no-pods'])
+  })
+
   test('E3: finished pods and pods without an address are not included', () => {
     const excluded = [
       podOf('shop/a', { phase: 'Succeeded' }),

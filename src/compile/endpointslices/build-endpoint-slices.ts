@@ -1,10 +1,10 @@
 /** What the EndpointSlice controllers would write for a cluster: the slices of every Service, and mirrored Endpoints. */
 import type { Finding, Parsed } from '#base/finding'
-import { compareText } from '#base/text'
+import { compareText, countOf } from '#base/text'
 import type { Cluster } from '#model/cluster'
 import { type EndpointSlice, managedByLabel, serviceNameLabel } from '#model/endpoint-slice'
 import type { Service } from '#model/service'
-import { type FindingCode, findingAt } from './findings'
+import { findingAt } from './findings'
 import { indexPods } from './index-pods'
 import { controllerName } from './label-slices'
 import { mirrorEndpoints, mirrorName } from './mirror-endpoints'
@@ -38,7 +38,7 @@ export function buildEndpointSlices(cluster: Cluster, options: SliceOptions = {}
     nameSlice: sliceNamer(given.map(({ meta }) => `${meta.namespace}/${meta.name}`)),
     findings,
   }
-  if (given.length > 0 && cluster.pods.size === 0) noteNoPods(given, findings)
+  if (cluster.pods.size === 0) noteNoPods(sorted.filter(hasSlices), given, findings)
   const slices: EndpointSlice[] = []
   for (const service of sorted) {
     const key = `${service.meta.namespace}/${service.meta.name}`
@@ -91,16 +91,13 @@ function orphan({ meta }: EndpointSlice, key: string): Finding {
   })
 }
 
-function noteNoPods(slices: readonly EndpointSlice[], findings: Finding[]): void {
-  const code: FindingCode = 'endpointslices.no-pods-read'
-  const [first] = slices
+/** One finding for all Services, which would each tell the same. */
+function noteNoPods(services: readonly Service[], given: readonly EndpointSlice[], findings: Finding[]): void {
+  const [first] = services
   if (first === undefined) return
-  findings.push(
-    findingAt(first.meta, code, {
-      message: `the input holds ${slices.length} slices but no pods, so Services with a selector come out empty`,
-      hint: 'add the pods, or take the slices as they are with --slices input',
-    }),
-  )
+  const message = `the input holds no pods at all, so ${countOf(services.length, 'Service')} with a selector come out empty`
+  const hint = given.length === 0 ? 'add the pods' : 'add the pods, or take the slices as they are with --slices input'
+  findings.push(findingAt(first.meta, 'endpointslices.no-pods-read', { message, hint }))
 }
 
 function push(map: Map<string, EndpointSlice[]>, key: string, slice: EndpointSlice): void {

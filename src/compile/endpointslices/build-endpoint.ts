@@ -19,11 +19,11 @@ export function buildEndpoint(
   const addresses = addressesOf(pod, family)
   if (addresses.length === 0) return undefined
   const { meta } = pod
-  const targetRef = { kind: 'Pod', namespace: meta.namespace, name: meta.name }
+  const { namespace, name, uid } = meta
   const endpoint: Draft<Endpoint> = {
     addresses,
     conditions: conditionsOf(pod, service),
-    targetRef: meta.uid === undefined ? targetRef : { ...targetRef, uid: meta.uid },
+    targetRef: uid === undefined ? { kind: 'Pod', namespace, name } : { kind: 'Pod', namespace, name, uid },
   }
   if (pod.nodeName !== undefined) endpoint.nodeName = pod.nodeName
   const zone = node?.meta.labels[zoneLabel]

@@ -9,7 +9,7 @@ export const findingCodes = {
   },
   'endpointslices.no-pods-read': {
     severity: 'warning',
-    meaning: 'The input holds EndpointSlices but not a single pod, so computed slices are empty.',
+    meaning: 'The input holds Services with a selector but not a single pod, so their computed slices are empty.',
   },
   'endpointslices.node-missing': {
     severity: 'warning',

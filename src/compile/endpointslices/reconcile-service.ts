@@ -35,7 +35,7 @@ export function reconcileService(
   noteService(service, controller)
   const { meta, selector = {} } = service
   const pods = podsOf(controller.pods, meta.namespace, selector)
-  if (pods.length === 0) noteNoPods(service, controller)
+  if (pods.length === 0 && controller.cluster.pods.size > 0) noteNoPods(service, controller)
   const labels = labelsFor(service)
   const slices: EndpointSlice[] = []
   for (const [family, groups] of groupPods(service, pods, { families: familiesOf(service), controller })) {

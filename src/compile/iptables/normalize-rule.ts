@@ -1,7 +1,6 @@
 /** A rule as the kernel gives it back: what iptables-save prints for a rule however it was written. */
 import { type Family, parseIp, printIp } from '#base/ip'
 import { bitsOf, hostPrefix, lengthOfMask, type Prefix, parsePrefix, prefixOf, printPrefix } from '#base/prefix'
-import { compareText } from '#base/text'
 import { normalizeMatch, normalizeTarget } from './normalize-option'
 import {
   type Action,
@@ -18,35 +17,36 @@ import {
 type Header = Extract<Clause, { readonly value: string }>
 
 /** The order in which headers are saved, before all matches. */
-const headerOrder: readonly (HeaderKind | 'fragment')[] = [
-  'source',
-  'destination',
-  'in-interface',
-  'out-interface',
-  'protocol',
-  'fragment',
-]
+const headerRank: Readonly<Record<HeaderKind | 'fragment', number>> = {
+  source: 0,
+  destination: 1,
+  'in-interface': 2,
+  'out-interface': 3,
+  protocol: 4,
+  fragment: 5,
+}
 
 /** Idempotent. What it does not know it leaves as written. */
 export function normalizeRule({ clauses, action, line, counters }: Rule, family: Family): Rule {
-  const normalized: Clause[] = []
-  for (const kind of headerOrder) {
-    for (const clause of clauses) {
-      if (clause.kind !== kind) continue
-      const header = normalizeHeader(clause, family)
-      if (header !== undefined) normalized.push(header)
-    }
-  }
+  const headers: Header[] = []
+  const matches: Clause[] = []
   for (const clause of clauses) {
-    if (clause.kind === 'match') normalized.push(normalizeMatchClause(clause, family))
+    if (clause.kind === 'match') {
+      matches.push(normalizeMatchClause(clause, family))
+      continue
+    }
+    const header = normalizeHeader(clause, family)
+    if (header !== undefined) headers.push(header)
   }
-  return {
-    clauses: normalized,
-    ...(action !== undefined && { action: normalizeAction(action, family) }),
-    ...(line !== undefined && { line }),
-    ...(counters !== undefined && { counters }),
-  }
+  if (headers.length > 1) headers.sort((a, b) => headerRank[a.kind] - headerRank[b.kind])
+  const normalized: Draft = { clauses: headers.length === 0 ? matches : [...headers, ...matches] }
+  if (action !== undefined) normalized.action = normalizeAction(action, family)
+  if (line !== undefined) normalized.line = line
+  if (counters !== undefined) normalized.counters = counters
+  return normalized
 }
+
+type Draft = { -readonly [Key in keyof Rule]: Rule[Key] }
 
 function normalizeMatchClause(clause: Extract<Clause, { readonly kind: 'match' }>, family: Family): Clause {
   const options = normalizeMatch(clause.name, clause.options, family)
@@ -64,7 +64,7 @@ function normalizeHeader(clause: Header, family: Family): Header | undefined {
     case 'source':
     case 'destination': {
       const value = normalizeAddress(clause.value, family)
-      return !clause.not && /^(0\.0\.0\.0|::)\/0$/.test(value) ? undefined : { ...clause, value }
+      return !clause.not && value.endsWith('/0') ? undefined : { ...clause, value }
     }
     case 'protocol': {
       const value = normalizeProtocol(clause.value)
@@ -143,12 +143,14 @@ export function normalizeRuleset(ruleset: Ruleset, variant: Variant = ruleset.va
 }
 
 function normalizeTable({ name, chains }: Table, family: Family): Table {
-  const builtins = builtinChains[name] ?? []
-  const rank = (chain: string): number => (builtins.includes(chain) ? builtins.indexOf(chain) : builtins.length)
-  const sorted = [...chains.values()].sort((a, b) => rank(a.name) - rank(b.name) || compareText(a.name, b.name))
-  const normalized = sorted.map((chain): [string, Chain] => [
-    chain.name,
-    { ...chain, rules: chain.rules.map((rule) => normalizeRule(rule, family)) },
-  ])
-  return { name, chains: new Map(normalized) }
+  const builtins = (builtinChains[name] ?? []).filter((chain) => chains.has(chain))
+  const others = [...chains.keys()].filter((chain) => !builtins.includes(chain)).sort()
+  const normalized = new Map<string, Chain>()
+  for (const key of [...builtins, ...others]) {
+    const chain = chains.get(key)
+    if (chain === undefined) continue
+    const rules = chain.rules.map((rule) => normalizeRule(rule, family))
+    normalized.set(key, { ...chain, rules })
+  }
+  return { name, chains: normalized }
 }

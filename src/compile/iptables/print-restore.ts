@@ -10,7 +10,7 @@ export function printRestore(tables: readonly RestoreTable[]): string {
     for (const chain of table.chains) lines.push(printChain(chain))
     for (const line of table.lines) {
       if (line.kind === 'delete') lines.push(`-X ${line.chain}`)
-      else lines.push(`-A ${line.chain}${printRule(line.rule, 'given')}`)
+      else for (const rule of line.rules) lines.push(`-A ${line.chain}${printRule(rule, 'given')}`)
     }
     lines.push('COMMIT')
   }

@@ -6,12 +6,15 @@ import { hasIpv4Loopback } from '#compile/services/node-port-addresses'
 import { type ProxySettings, printMasqueradeMark } from '#compile/services/proxy-settings'
 import type { ServicePlan } from '#compile/services/service-plan'
 import type { ChainNaming } from './chain-names'
-import type { RestoreLine } from './restore-table'
 import type { Clause, Rule } from './rule'
 import { match, negated, option, source } from './rule-parts'
 
 /** One table of a sync while it is written: chains and lines in the order they come. */
-export type OpenTable = { readonly chains: string[]; readonly lines: RestoreLine[] }
+export type OpenTable = { readonly chains: string[]; readonly lines: OpenLine[] }
+
+type OpenLine =
+  | { readonly kind: 'append'; readonly chain: string; readonly rules: Rule[] }
+  | { readonly kind: 'delete'; readonly chain: string }
 
 export function openTable(): OpenTable {
   return { chains: [], lines: [] }
@@ -22,7 +25,16 @@ export function declareChain({ chains }: OpenTable, chain: string): void {
 }
 
 export function appendRule({ lines }: OpenTable, chain: string, rule: Rule): void {
-  lines.push({ kind: 'append', chain, rule })
+  const last = lines[lines.length - 1]
+  if (last?.kind === 'append' && last.chain === chain) last.rules.push(rule)
+  else lines.push({ kind: 'append', chain, rules: [rule] })
+}
+
+/** The list is handed over. */
+export function appendRules({ lines }: OpenTable, chain: string, rules: Rule[]): void {
+  const last = lines[lines.length - 1]
+  if (last?.kind === 'append' && last.chain === chain) for (const rule of rules) last.rules.push(rule)
+  else lines.push({ kind: 'append', chain, rules })
 }
 
 export function deleteChain({ lines }: OpenTable, chain: string): void {

@@ -2,65 +2,71 @@
 import type { PlannedEndpoint, ServicePortPlan } from '#compile/services/service-plan'
 import { endpointChain, type ServiceChains } from './chain-names'
 import { printShare } from './probability'
-import { appendRule, declareChain, type OpenTable, type RenderContext } from './render-context'
+import { appendRules, declareChain, type OpenTable, type RenderContext } from './render-context'
 import type { Action, Clause } from './rule'
 import { comment, jump, match, ofProtocol, option, rule, source } from './rule-parts'
 
 export type EndpointOptions = { readonly nat: OpenTable; readonly context: RenderContext }
 
-type EndpointNames = ReadonlyMap<PlannedEndpoint, string>
+/** The endpoints that a Service port may send to from this node, each with the name of its chain at the same place. */
+type Named = { readonly endpoints: readonly PlannedEndpoint[]; readonly chains: readonly string[] }
 
 export function renderEndpoints(port: ServicePortPlan, chains: ServiceChains, options: EndpointOptions): void {
   const { cluster, local, reachable } = port.chosen
-  const names = new Map(
-    reachable.map((endpoint) => [endpoint, endpointChain(port, endpoint.text, options.context.naming)]),
-  )
-  if (cluster.length > 0) renderBalancing(port, { chain: chains.cluster, endpoints: cluster, names }, options)
-  if (local.length > 0) renderBalancing(port, { chain: chains.local, endpoints: local, names }, options)
-  for (const [endpoint, chain] of names) renderEndpoint(port, { chain, endpoint }, options)
+  const named: Named = {
+    endpoints: reachable,
+    chains: reachable.map(({ text }) => endpointChain(port, text, options.context.naming)),
+  }
+  if (cluster.length > 0) renderBalancing(port, { chain: chains.cluster, ...pick(named, cluster) }, options)
+  if (local.length > 0) renderBalancing(port, { chain: chains.local, ...pick(named, local) }, options)
+  renderDelivery(port, named, options)
 }
 
-type Balancing = {
-  readonly chain: string
-  readonly endpoints: readonly PlannedEndpoint[]
-  readonly names: EndpointNames
+/** `part` is some of the reachable endpoints, in the same order. */
+function pick(named: Named, part: readonly PlannedEndpoint[]): Named {
+  if (part === named.endpoints) return named
+  let at = -1
+  const chains = part.map((endpoint) => {
+    at = named.endpoints.indexOf(endpoint, at + 1)
+    return named.chains[at] ?? ''
+  })
+  return { endpoints: part, chains }
 }
 
 /** A cascade: the first rule takes 1 of n, the next 1 of the n-1 left, the last takes all: 1/n each. */
 function renderBalancing(
   port: ServicePortPlan,
-  { chain, endpoints, names }: Balancing,
+  { chain, endpoints, chains }: Named & { readonly chain: string },
   { nat, context }: EndpointOptions,
 ): void {
   declareChain(nat, chain)
-  const rows = endpoints.map((endpoint) => {
-    const target = names.get(endpoint) ?? ''
-    return { target, clauses: commentsOf(`${port.name} -> ${endpoint.text}`, context), action: jump(target) }
+  const actions = chains.map((target) => jump(target))
+  const comments = endpoints.map(({ text }) => commentsOf(`${port.name} -> ${text}`, context))
+  const rules = comments.map((own, at) => {
+    const left = endpoints.length - at
+    return rule(left === 1 ? own : [...own, oneOf(left, context)], actions[at])
   })
   if (port.affinitySeconds !== undefined) {
-    for (const { target, clauses, action } of rows) {
-      appendRule(nat, chain, rule([...clauses, seenRecently(target, port.affinitySeconds)], action))
-    }
+    const seconds = String(port.affinitySeconds)
+    const again = comments.map((own, at) => rule([...own, seenRecently(chains[at] ?? '', seconds)], actions[at]))
+    appendRules(nat, chain, again)
   }
-  for (const [at, { clauses, action }] of rows.entries()) {
-    const isLast = at === rows.length - 1
-    appendRule(nat, chain, rule(isLast ? clauses : [...clauses, oneOf(rows.length - at, context)], action))
-  }
+  appendRules(nat, chain, rules)
 }
 
 /** Comments of endpoints are most of a big ruleset, so a large cluster goes without them. */
 function commentsOf(text: string, { isLargeCluster }: RenderContext): readonly Clause[] {
-  return isLargeCluster ? [] : [comment(text)]
+  return isLargeCluster ? noClauses : [comment(text)]
 }
 
-function seenRecently(list: string, seconds: number): Clause {
-  return match(
-    'recent',
-    option('--name', list),
-    option('--rcheck'),
-    option('--seconds', String(seconds)),
-    option('--reap'),
-  )
+const noClauses: readonly Clause[] = []
+
+function seenRecently(list: string, seconds: string): Clause {
+  return match('recent', option('--name', list), option('--rcheck'), option('--seconds', seconds), option('--reap'))
+}
+
+function remember(list: string): Clause {
+  return match('recent', option('--name', list), option('--set'))
 }
 
 function oneOf(n: number, { shares }: RenderContext): Clause {
@@ -73,16 +79,21 @@ function oneOf(n: number, { shares }: RenderContext): Clause {
 
 const markMasquerade: Action = jump('KUBE-MARK-MASQ')
 
-/** A pod that reaches itself through its Service is masqueraded, or its answer would not come back the same way. */
-function renderEndpoint(
-  port: ServicePortPlan,
-  { chain, endpoint }: { readonly chain: string; readonly endpoint: PlannedEndpoint },
-  { nat, context }: EndpointOptions,
-): void {
+/**
+ * One chain for each endpoint. A pod that reaches itself through its Service is masqueraded, or its answer would not come
+ * back the same way.
+ */
+function renderDelivery(port: ServicePortPlan, { endpoints, chains }: Named, { nat, context }: EndpointOptions): void {
   const comments = commentsOf(port.name, context)
-  const remember = port.affinitySeconds === undefined ? [] : [match('recent', option('--name', chain), option('--set'))]
-  declareChain(nat, chain)
-  appendRule(nat, chain, rule([...comments, source(endpoint.ip)], markMasquerade))
-  const target = jump('DNAT', option('--to-destination', endpoint.text))
-  appendRule(nat, chain, rule([...comments, ...remember, ...ofProtocol(port.protocol)], target))
+  const toProtocol = ofProtocol(port.protocol)
+  const plain = [...comments, ...toProtocol]
+  for (const [at, { ip, text }] of endpoints.entries()) {
+    const chain = chains[at] ?? ''
+    const clauses = port.affinitySeconds === undefined ? plain : [...comments, remember(chain), ...toProtocol]
+    declareChain(nat, chain)
+    appendRules(nat, chain, [
+      rule([...comments, source(ip)], markMasquerade),
+      rule(clauses, jump('DNAT', option('--to-destination', text))),
+    ])
+  }
 }

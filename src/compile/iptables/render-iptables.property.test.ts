@@ -13,7 +13,7 @@ import { fullTables, type IptablesSync, renderIptables, savedRuleset } from './r
 import { optionOf, type Rule, type Ruleset } from './rule'
 import { isKnownTarget } from './targets'
 
-const runs = { seed: 20260102, numRuns: 200 }
+const runs = { seed: 20260102, numRuns: 100 }
 
 const readiness = fc.constantFrom(
   { ready: true, serving: true, terminating: false },
@@ -194,6 +194,6 @@ test('restore text, read and normalised, is what is saved; and a save reads back
       expect(printSave(normalizeRuleset(read), { date: 'now' })).toBe(saved)
       expect(printSave(again, { date: 'now' })).toBe(saved)
     }),
-    { ...runs, numRuns: 100 },
+    { ...runs, numRuns: 60 },
   )
 })

@@ -72,14 +72,13 @@ export function savedRuleset(sync: IptablesSync, variant: Variant = 'nf_tables')
 }
 
 function loadTable({ name, chains, lines }: RestoreTable): Table {
-  const rules = new Map<string, Rule[]>(chains.map((chain) => [chain.name, []]))
+  const loaded = new Map<string, LoadedChain>()
+  for (const chain of chains) loaded.set(chain.name, { ...chain, rules: [] })
   for (const line of lines) {
-    if (line.kind === 'delete') rules.delete(line.chain)
-    else rules.get(line.chain)?.push(line.rule)
+    if (line.kind === 'delete') loaded.delete(line.chain)
+    else for (const rule of line.rules) loaded.get(line.chain)?.rules.push(rule)
   }
-  const loaded = chains.flatMap((chain): [string, Chain][] => {
-    const own = rules.get(chain.name)
-    return own === undefined ? [] : [[chain.name, { ...chain, rules: own }]]
-  })
-  return { name, chains: new Map(loaded) }
+  return { name, chains: loaded }
 }
+
+type LoadedChain = Chain & { readonly rules: Rule[] }

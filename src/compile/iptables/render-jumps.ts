@@ -1,7 +1,7 @@
 /** What stands outside a sync: the jumps from built-in chains, and the canary chains that tell of a flush. */
 
 import type { RestoreChain, RestoreLine, RestoreTable } from './restore-table'
-import { builtinChains, type Clause, type Rule } from './rule'
+import { builtinChains, type Clause } from './rule'
 import { comment, jump, match, option, rule } from './rule-parts'
 
 type Jump = {
@@ -60,7 +60,7 @@ function withJumps({ name, chains, lines }: RestoreTable): RestoreTable {
     own
       .filter((candidate) => candidate.from === from)
       .toReversed()
-      .map(({ to, clauses }): RestoreLine => appendLine(from, rule(clauses, jump(to)))),
+      .map(({ to, clauses }): RestoreLine => ({ kind: 'append', chain: from, rules: [rule(clauses, jump(to))] })),
   )
   return {
     name,
@@ -71,8 +71,4 @@ function withJumps({ name, chains, lines }: RestoreTable): RestoreTable {
 
 function builtinChain(name: string): RestoreChain {
   return { name, policy: 'ACCEPT' }
-}
-
-function appendLine(chain: string, added: Rule): RestoreLine {
-  return { kind: 'append', chain, rule: added }
 }

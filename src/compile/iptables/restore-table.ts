@@ -4,9 +4,9 @@ import type { Chain, Counters, Rule, Ruleset } from './rule'
 /** A chain of the document is created, or flushed if it is there; built-in chains have a policy. */
 export type RestoreChain = { readonly name: string; readonly policy?: string; readonly counters?: Counters }
 
-/** `-A CHAIN RULE`, or `-X CHAIN`. */
+/** `-A CHAIN RULE` for each rule of a run that goes to one chain, or `-X CHAIN`. */
 export type RestoreLine =
-  | { readonly kind: 'append'; readonly chain: string; readonly rule: Rule }
+  | { readonly kind: 'append'; readonly chain: string; readonly rules: readonly Rule[] }
   | { readonly kind: 'delete'; readonly chain: string }
 
 export type RestoreTable = {
@@ -20,8 +20,9 @@ export function restoreTablesOf(ruleset: Ruleset): readonly RestoreTable[] {
   return Array.from(ruleset.tables.values(), ({ name, chains }) => ({
     name,
     chains: Array.from(chains.values(), restoreChainOf),
-    lines: [...chains.values()].flatMap((chain) =>
-      chain.rules.map((rule): RestoreLine => ({ kind: 'append', chain: chain.name, rule })),
+    lines: Array.from(
+      chains.values(),
+      (chain): RestoreLine => ({ kind: 'append', chain: chain.name, rules: chain.rules }),
     ),
   }))
 }

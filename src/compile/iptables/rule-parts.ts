@@ -35,8 +35,10 @@ export function negated(clause: Header): Header {
   return { ...clause, not: true }
 }
 
+const noOptions: readonly Option[] = []
+
 export function jump(target: string, ...options: readonly Option[]): Action {
-  return { kind: 'jump', target, options }
+  return { kind: 'jump', target, options: options.length === 0 ? noOptions : options }
 }
 
 type PortProtocol = 'tcp' | 'udp' | 'sctp'

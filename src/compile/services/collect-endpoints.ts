@@ -53,13 +53,13 @@ export function collectEndpoints(
   slices: readonly EndpointSlice[],
   options: CollectOptions,
 ): readonly PlannedEndpoint[] {
-  const byText = new Map<string, PlannedEndpoint>()
+  const found: PlannedEndpoint[] = []
   for (const slice of slices) {
     for (const slicePort of slice.ports) {
-      if (isPortOf(slicePort, port)) addEndpoints(byText, slice, { ...options, number: slicePort.port ?? 0 })
+      if (isPortOf(slicePort, port)) addEndpoints(found, slice, { ...options, number: slicePort.port ?? 0 })
     }
   }
-  return [...byText.values()].sort((a, b) => compareText(a.text, b.text))
+  return withoutDoubles(found.sort((a, b) => compareText(a.text, b.text)))
 }
 
 function isPortOf(slicePort: EndpointPort, port: ServicePort): boolean {
@@ -72,7 +72,7 @@ function isPortOf(slicePort: EndpointPort, port: ServicePort): boolean {
 }
 
 function addEndpoints(
-  byText: Map<string, PlannedEndpoint>,
+  found: PlannedEndpoint[],
   slice: EndpointSlice,
   { family, nodeName, number, findings }: CollectOptions & { readonly number: number },
 ): void {
@@ -84,22 +84,26 @@ function addEndpoints(
       findings.push(findingAt(slice.meta, 'services.endpoint-of-other-family', { message, path: 'endpoints' }))
       continue
     }
-    const isLocal = nodeName !== undefined && endpoint.nodeName === nodeName
-    const text = printEndpoint(ip, number)
-    if (!isLocal && byText.has(text)) continue
     const { ready = true, serving = true, terminating = false } = endpoint.conditions
-    const planned = {
-      text,
+    found.push({
+      text: printEndpoint(ip, number),
       ip,
       port: number,
-      isLocal,
+      isLocal: nodeName !== undefined && endpoint.nodeName === nodeName,
       isReady: ready,
       isServing: serving,
       isTerminating: terminating,
       endpoint,
-    }
-    byText.set(text, planned)
+    })
   }
+}
+
+/** Of the same text the first stays, unless a later one is local. */
+function withoutDoubles(sorted: readonly PlannedEndpoint[]): readonly PlannedEndpoint[] {
+  if (sorted.every((endpoint, at) => at === 0 || sorted[at - 1]?.text !== endpoint.text)) return sorted
+  const kept = new Map<string, PlannedEndpoint>()
+  for (const endpoint of sorted) if (endpoint.isLocal || !kept.has(endpoint.text)) kept.set(endpoint.text, endpoint)
+  return [...kept.values()]
 }
 
 function notePorts(slice: EndpointSlice, findings: Finding[]): void {
