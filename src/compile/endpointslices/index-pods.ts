@@ -1,7 +1,6 @@
 /** Pods by namespace and label, so that a selector only looks at the pods of its rarest label. */
 import { compareText } from '#base/text'
-import type { Labels } from '#model/meta'
-import { selects } from '#model/meta'
+import { type Labels, selects } from '#model/meta'
 import type { Pod } from '#model/pod'
 import type { Service } from '#model/service'
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { buildEndpointSlices } from '#compile/endpointslices/build-endpoint-slices'
 import { planServices, proxyNodeOf } from '#compile/services/plan-services'
+import { parseCluster } from '#manifests/parse-cluster'
 import { g1, g1ClusterCidr, g1NodeName } from '../../../test/golden/g1'
 import { clusterOf, endpointOf, portOf, serviceOf, sliceOf, slicePortOf } from '../../../test/golden/objects'
 import { printRestore } from './print-restore'
@@ -32,6 +33,16 @@ test('R2: what iptables-save prints afterwards', () => {
 test('R2: the legacy variant lists tables in another order and names itself less', () => {
   const saved = savedRuleset(renderIptables(plan.value), 'legacy')
   expect(printSave(saved, { date: '<date>' })).toBe(golden('g1.save-legacy.txt'))
+})
+
+test('R1: the same from the manifests of the scenario', () => {
+  const cluster = parseCluster(golden('g1.yaml')).value
+  const { value } = planServices(cluster, buildEndpointSlices(cluster).value, {
+    family: 'ipv4',
+    node: proxyNodeOf(cluster, g1NodeName),
+    settings: { detectLocal: { kind: 'ClusterCIDR', cidrs: [g1ClusterCidr] } },
+  })
+  expect(printRestore(renderIptables(value).tables)).toBe(golden('g1.restore.txt'))
 })
 
 test('what an empty namespace loads for the same state', () => {
