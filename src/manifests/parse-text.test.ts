@@ -176,7 +176,7 @@ describe('texts that cannot be read', () => {
     expect(refusalOf('a:\n\tb: 1\n')).toEqual({
       reason: 'broken',
       message:
-        'line 2: this part of the YAML cannot be read, and is left out: a line is indented with a tab, which YAML forbids; replace the tab with blanks',
+        'line 2: this part of the YAML cannot be read: a line is indented with a tab, which YAML forbids; replace the tab with blanks',
     })
   })
 })

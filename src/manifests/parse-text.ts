@@ -13,14 +13,14 @@ export type Refusal = { readonly reason: 'empty' | 'foreign' | 'broken' | 'cut-s
 
 export type ParsedText = Parsed<readonly RawObject[]> & { readonly refusal?: Refusal }
 
-const remedy = 'write the objects into it, for example with kubectl get -A -o yaml'
+const remedy = 'write the objects into it, for example with kubectl get pods,services -A -o yaml'
 
 /** `file` is the name that findings give. */
 export function parseManifestText(text: string, file: string): ParsedText {
   const gathered: Gathered = { objects: [], findings: [], seenLists: new Set() }
   const first = firstCharacter(text)
   if (first === '')
-    return refuse('empty', 'it is empty; write the objects into it, for example with kubectl get -o yaml')
+    return refuse('empty', `it is empty; ${remedy}`)
   const json = first === '{' || first === '[' ? parseJson(text) : undefined
   if (json !== undefined && 'length' in json) {
     for (const { value, line } of json) {
@@ -58,7 +58,7 @@ function parseDocuments(documents: readonly YamlDocument[], { file, json, gather
 }
 
 function brokenPart({ line, reason, hint }: YamlProblem, file: string): Finding {
-  const message = `this part of the YAML cannot be read, and is left out: ${reason}`
+  const message = `this part of the YAML cannot be read: ${reason}`
   return manifestFinding('manifest.broken-document', { message, origin: { file, line }, hint })
 }
 

@@ -3,6 +3,7 @@ import { constants, isUtf8 } from 'node:buffer'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Failure } from '#base/failure'
+import { codeOf } from './system-error'
 
 /** The longest text that V8 can hold, about 512 MB. */
 export const mostBytes = constants.MAX_STRING_LENGTH
@@ -30,7 +31,7 @@ async function unpack(bytes: Buffer, name: string): Promise<Buffer> {
   try {
     return await promisify(gunzip)(bytes, { maxOutputLength: mostBytes })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : ''
+    const code = codeOf(error)
     if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(name)
     const fact = code === 'Z_BUF_ERROR' ? 'the gzip data ends too early' : 'its gzip data is damaged'
     throw new Failure('input.unreadable', `${name} cannot be read: ${fact}; write the file again`, error)

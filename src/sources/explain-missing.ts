@@ -16,13 +16,13 @@ export async function explainMissing(path: string, cause: unknown): Promise<Fail
   return new Failure('input.unreadable', `there is no file or folder ${path}; ${remedy}`, cause)
 }
 
-/** The same name with another ending, else one that differs in a letter or two. */
+/** The same name with another ending, else one that differs in a letter of every four. */
 function findNearest(wanted: string, names: readonly string[]): string | undefined {
   const sorted = [...names].sort()
   const sameStem = sorted.find((name) => stemOf(name) === stemOf(wanted))
   if (sameStem !== undefined) return sameStem
-  const most = wanted.length < 5 ? 1 : 2
-  const near = sorted.map((name) => ({ name, distance: distanceBetween(name, wanted) }))
+  const most = Math.max(1, Math.floor(stemOf(wanted).length / 4))
+  const near = sorted.map((name) => ({ name, distance: distanceBetween(stemOf(name), stemOf(wanted)) }))
   return near.filter(({ distance }) => distance <= most).sort((a, b) => a.distance - b.distance)[0]?.name
 }
 

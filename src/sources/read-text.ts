@@ -5,6 +5,7 @@ import { Failure } from '#base/failure'
 import { type Decoded, decodeText, mostBytes, tooLarge } from './decode-text'
 import { explainMissing } from './explain-missing'
 import { type Progress, startProgress } from './progress'
+import { codeOf, reasonOf } from './system-error'
 
 export type ReadOptions = {
   readonly stdin?: AsyncIterable<Uint8Array>
@@ -106,11 +107,10 @@ export function megabytes(bytes: number): string {
 }
 
 async function explainError(path: string, error: unknown): Promise<Failure> {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return explainMissing(path, error)
   if (code === 'EACCES' || code === 'EPERM') {
     return new Failure('input.unreadable', `${path} may not be read by this user; change its permissions`, error)
   }
-  const reason = error instanceof Error ? error.message : String(error)
-  return new Failure('input.unreadable', `${path} cannot be read (${reason}); check the file`, error)
+  return new Failure('input.unreadable', `${path} cannot be read (${reasonOf(error)}); check the file`, error)
 }
