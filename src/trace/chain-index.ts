@@ -1,4 +1,5 @@
 /** A fast way into long chains: which rules a packet could match, by exact destination address and port. */
+import type { Ip } from '#base/ip'
 import type { Chain, Rule } from '#compile/iptables/rule'
 import { parseMaskedAddress } from './masked-address'
 import type { Fields } from './path'
@@ -25,6 +26,12 @@ export function candidateRules(chain: Chain, fields: Fields): Iterable<number> {
       : (index.byPort.get(String(fields.destinationPort)) ?? [])
   if (byAddress.length + byPort.length === 0) return index.others
   return [...byAddress, ...byPort, ...index.others].sort((a, b) => a - b)
+}
+
+/** Rules that ask for this one address as the destination, in order. */
+export function rulesForAddress(chain: Chain, ip: Ip): readonly Rule[] {
+  const numbers = indexOf(chain).byAddress.get(ip.words.join('.')) ?? []
+  return numbers.flatMap((number) => chain.rules[number] ?? [])
 }
 
 function indexOf(chain: Chain): ChainIndex {

@@ -80,9 +80,12 @@ function allowedReasons(leaves: readonly Leaf[], targets: readonly Target[], not
     const rule = firstServiceRule(leaves[0]?.outcome.path.log)
     const comment = rule === undefined ? undefined : commentOf(rule)
     const by = comment === undefined ? '' : ` for "${comment}"`
-    return [
-      withRule('trace.translated', `sent to ${countOf(targets.length, 'target')}${by}; nothing later stops it`, rule),
-    ]
+    const sentence = `sent to ${countOf(targets.length, 'target')}${by}; nothing later stops it`
+    const sent = withRule('trace.translated', sentence, rule)
+    const rest = untranslatedShare(leaves)
+    if (rest === 0) return [sent]
+    const part = `${roundShare(rest * 100)} % of connections meet no rule that sends them on: they leave untranslated`
+    return [sent, { code: 'trace.partly-untranslated', sentence: part }]
   }
   const isLocal = leaves.some((leaf) => leaf.outcome.delivered === 'local')
   const first: Reason = isLocal
@@ -90,6 +93,12 @@ function allowedReasons(leaves: readonly Leaf[], targets: readonly Target[], not
     : { code: 'trace.routed', sentence: 'no rule translates or stops it; it leaves by routing' }
   const sentence = notes.untouched()
   return sentence === undefined ? [first] : [first, { code: 'trace.no-service-rule', sentence }]
+}
+
+function untranslatedShare(leaves: readonly Leaf[]): number {
+  const total = leaves.reduce((sum, leaf) => sum + leaf.share, 0)
+  const rest = leaves.filter((leaf) => targetOf(leaf) === undefined).reduce((sum, leaf) => sum + leaf.share, 0)
+  return rest > 1e-6 ? rest / total : 0
 }
 
 /** Of the nat rules the packet met, the first that asked for its destination; else the one that translated it. */

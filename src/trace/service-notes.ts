@@ -2,7 +2,7 @@
 import { printIp } from '#base/ip'
 import { commentOf, type Rule, type Ruleset } from '#compile/iptables/rule'
 import type { Packet } from '#model/packet'
-import { parseMaskedAddress } from './masked-address'
+import { rulesForAddress } from './chain-index'
 
 /** A sentence when the destination is a Service's address in these rules, undefined when it is none. */
 export function serviceNotes(rulesets: readonly Ruleset[], packet: Packet): string | undefined {
@@ -27,16 +27,7 @@ export function serviceNotes(rulesets: readonly Ruleset[], packet: Packet): stri
 
 function rulesFor(ruleset: Ruleset, table: string, packet: Packet): readonly Rule[] {
   const chain = ruleset.tables.get(table)?.chains.get('KUBE-SERVICES')
-  if (chain === undefined) return []
-  const words = packet.destination.words.join('.')
-  return chain.rules.filter((rule) =>
-    rule.clauses.some(
-      (clause) =>
-        clause.kind === 'destination' &&
-        !clause.not &&
-        parseMaskedAddress(clause.value)?.prefix?.ip.words.join('.') === words,
-    ),
-  )
+  return chain === undefined ? [] : rulesForAddress(chain, packet.destination)
 }
 
 /** `shop/web cluster IP`, `shop/web:http has no endpoints`. */

@@ -30,6 +30,8 @@ export type RulesetTraceInput = {
   /** A process of the node sends it. */
   readonly isLocalSource?: boolean
   readonly simulate?: { readonly count: number; readonly seed: number }
+  /** Leave the list of hops empty: for many traces at once. */
+  readonly isBrief?: boolean
 }
 
 /** How many times a walk may split before it gives up and says `unknown`. */
@@ -49,7 +51,7 @@ export function traceRuleset(input: RulesetTraceInput): Parsed<Trace> {
     verdict: judged.verdict,
     targets: judged.targets,
     masquerade: sourceTranslations(main.main.own),
-    hops: flattenHops(main.main.leaves.map((leaf) => leaf.outcome.path)),
+    hops: input.isBrief === true ? [] : flattenHops(main.main.leaves.map((leaf) => leaf.outcome.path)),
     ...(branches.length === 0 ? {} : { branches }),
   }
   const findings = findingsOf(input, rulesets, main)

@@ -50,7 +50,7 @@ function surveyEntry(input: SurveyInput, ruleset: Ruleset, entry: Entry): Survey
     destinationPort: entry.port,
     protocol: entry.protocol,
   }
-  const trace = traceRuleset({ ...input, packet, isNodeLocal: entry.address === undefined }).value
+  const trace = traceRuleset({ ...input, packet, isNodeLocal: entry.address === undefined, isBrief: true }).value
   return { name: entry.name, destination: shown, protocol: entry.protocol, trace, anomalies: anomaliesOf(trace) }
 }
 
@@ -61,6 +61,8 @@ function anomaliesOf(trace: Trace): readonly string[] {
   if (trace.verdict.kind === 'allowed' && trace.targets.length === 0) {
     anomalies.push('its rules translate nothing: an empty or stale chain')
   }
+  const partly = trace.verdict.because.find((reason) => reason.code === 'trace.partly-untranslated')
+  if (partly !== undefined) anomalies.push(partly.sentence)
   const shares = trace.targets.map((target) => target.share)
   if (shares.length > 1 && Math.max(...shares) - Math.min(...shares) > 0.002 * Math.max(...shares) + 0.0002) {
     anomalies.push(`uneven shares: ${Math.min(...shares)} to ${Math.max(...shares)}`)

@@ -10,9 +10,11 @@ type Draft = { family: Family; variant: Variant | undefined; tables: Map<string,
 export function assembleRulesets(groups: readonly Group[], file: string): Parsed<readonly Ruleset[]> {
   const findings: Finding[] = []
   const drafts: Draft[] = []
-  for (const group of groups) {
+  const told = groups.map((group) => group.family ?? familyOfRules(group))
+  const only = soleFamily(told)
+  for (const [index, group] of groups.entries()) {
     const table = group.table ?? guessTable(group, file, findings)
-    const family = group.family ?? familyOfRules(group) ?? drafts.at(-1)?.family ?? 'ipv4'
+    const family = told[index] ?? only ?? drafts.at(-1)?.family ?? 'ipv4'
     addGroup(drafts, { ...group, table, family }, { file, findings })
   }
   const value = drafts.map(finishRuleset)
@@ -20,6 +22,12 @@ export function assembleRulesets(groups: readonly Group[], file: string): Parsed
     for (const group of draft.tables.values()) findings.push(...danglingJumps(group, file), ...loops(group, file))
   }
   return { value, findings }
+}
+
+/** A table without addresses is of the family that all others of the text are of. */
+function soleFamily(families: readonly (Family | undefined)[]): Family | undefined {
+  const known = new Set(families.filter((family) => family !== undefined))
+  return known.size === 1 ? [...known][0] : undefined
 }
 
 function addGroup(drafts: Draft[], group: Group & { table: string; family: Family }, told: Told): void {

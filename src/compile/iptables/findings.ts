@@ -21,7 +21,10 @@ export const findingCodes = {
     meaning: 'Rules without a table name (iptables -S) were taken for the table whose built-in chains they show.',
   },
   'ruleset.missing-chain': { severity: 'warning', meaning: 'A rule jumps to a chain that the dump does not hold.' },
-  'ruleset.bad-set-member': { severity: 'warning', meaning: 'A member of an ipset cannot be read, or its set was not created before.' },
+  'ruleset.bad-set-member': {
+    severity: 'warning',
+    meaning: 'A member of an ipset cannot be read, or its set was not created before.',
+  },
   'ruleset.loop': { severity: 'error', meaning: 'A chain leads back to itself, which the kernel refuses.' },
 } as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
 

@@ -193,3 +193,8 @@ test('a chain nested deeper than any stack is read', () => {
   const jumps = Array.from({ length: 19_999 }, (_, index) => `-A C${index} -j C${index + 1}`).join('\n')
   expect(codes(save(`${chains}\n${jumps}`))).toEqual([])
 })
+
+test('a table without addresses is of the family that the rest of the text is of', () => {
+  const text = '*filter\n:A - [0:0]\n-A A -j DROP\nCOMMIT\n*nat\n:B - [0:0]\n-A B -d fd00::1/128 -j RETURN\nCOMMIT\n'
+  expect(parseSave(text, 'x').rulesets.map((ruleset) => ruleset.family)).toEqual(['ipv6'])
+})
