@@ -7,13 +7,15 @@ import { protocolNumber } from '../protocols'
 import { known, negateIf, type Test, undecidable } from '../question'
 import type { Decide, View } from '../view'
 
+/** Without a connection (xt_conntrack.c) the state alone counts; a rule that does not ask for it never matches. */
 export function compileConntrack(options: readonly Option[]): Decide {
-  const tests = options.map(
-    (option) =>
-      (view: View): Test =>
-        negateIf(option.not, optionTest(view, option)),
-  )
-  return (view) => tests.map((test) => test(view))
+  const state = options.find((option) => option.flag === '--ctstate' || option.flag === '--state')
+  return (view) => {
+    if (view.fields.state !== 'UNTRACKED' && view.fields.state !== 'INVALID') {
+      return options.map((option) => negateIf(option.not, optionTest(view, option)))
+    }
+    return [state === undefined ? known(false) : negateIf(state.not, optionTest(view, state))]
+  }
 }
 
 function optionTest(view: View, option: Option): Test {
@@ -61,8 +63,13 @@ function stateTest(view: View, value: string): Test {
   return mayBeNat ? undecidable(`the translation of an ${fields.state} connection`) : known(false)
 }
 
-/** A first packet is not confirmed, assured or answered yet. */
-function statusTest(view: View, value: string): Test {
-  if (view.fields.state !== 'NEW') return undecidable(`--ctstatus ${value}`)
-  return known(value.split(',').includes('NONE'))
+/**
+ * NONE is a name for no bit at all, so that it alone never matches. A first packet's connection is neither answered nor
+ * assured; it is confirmed as the packet leaves, which one that comes back in on `lo` shows.
+ */
+function statusTest({ fields }: View, value: string): Test {
+  const bits = value.split(',').filter((bit) => bit !== 'NONE')
+  if (bits.length === 0) return known(false)
+  if (fields.state !== 'NEW') return undecidable(`--ctstatus ${value}`)
+  return known(bits.includes('CONFIRMED') && fields.way === 'process' && fields.inInterface === 'lo')
 }
