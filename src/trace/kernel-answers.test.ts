@@ -74,3 +74,17 @@ describe('conntrack', () => {
     expect(met(saveOf('filter', [direction, state]), forward, sent)).toEqual([[state]])
   })
 })
+
+describe('hooks', () => {
+  test('iptables-nft hangs security behind nat at INPUT, the legacy engine before it', () => {
+    const rules = ['*nat', '-A INPUT -j LOG', 'COMMIT', '*security', '-A INPUT -j ACCEPT', 'COMMIT', '']
+    const orderOf = (variant: 'nf_tables' | 'legacy') =>
+      met(
+        rules.map((line) => line.replace('*', `${header[variant]}\n*`)).join('\n'),
+        '10.244.1.9 → 10.244.1.1',
+        fromPod,
+      )
+    expect(orderOf('nf_tables')).toEqual([['INPUT -j LOG', 'INPUT -j ACCEPT']])
+    expect(orderOf('legacy')).toEqual([['INPUT -j ACCEPT', 'INPUT -j LOG']])
+  })
+})

@@ -1,7 +1,7 @@
 /** Takes a packet through netfilter's hooks and tables in the kernel's order, and through the routing decision between them. */
 import { type Ip, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
-import type { Ruleset } from '#compile/iptables/rule'
+import type { Ruleset, Table } from '#compile/iptables/rule'
 import { destinationIsLocal } from './matches/address'
 import { type Fields, type HopEvent, type Path, withHop } from './path'
 import type { Hook } from './view'
@@ -25,10 +25,13 @@ export type HookWalk = {
   readonly mayMerge: boolean
 }
 
-/** Tables at each hook by priority (netfilter_ipv4.h: raw −300, mangle −150, nat −100, filter 0, security 50, source nat 100). */
+/**
+ * Tables at each hook by priority (netfilter_ipv4.h: raw −300, mangle −150, nat −100, filter 0, security 50, source nat 100).
+ * iptables-nft hangs security at 150 (iptables/nft.c), which makes a difference where nat is between the two.
+ */
 const order: Readonly<Record<Hook, readonly string[]>> = {
   PREROUTING: ['raw', 'mangle', 'nat'],
-  INPUT: ['mangle', 'filter', 'security', 'nat'],
+  INPUT: ['mangle', 'filter', 'legacy security', 'nat', 'nf_tables security'],
   FORWARD: ['mangle', 'filter', 'security'],
   OUTPUT: ['raw', 'mangle', 'nat', 'filter', 'security'],
   POSTROUTING: ['mangle', 'nat'],
@@ -109,7 +112,7 @@ type TableAt = { readonly hook: Hook; readonly table: string }
 function walkTable(walk: HookWalk, at: TableAt, path: Path): readonly Path[] {
   let paths: readonly Path[] = [path]
   for (const ruleset of walk.rulesets) {
-    const table = ruleset.tables.get(at.table)
+    const table = tableAt(ruleset, at)
     const chain = table?.chains.get(at.hook)
     if (table === undefined || chain === undefined) continue
     const next: Path[] = []
@@ -125,6 +128,11 @@ function walkTable(walk: HookWalk, at: TableAt, path: Path): readonly Path[] {
     paths = next
   }
   return paths
+}
+
+function tableAt(ruleset: Ruleset, at: TableAt): Table | undefined {
+  const [name = '', variant] = at.table.split(' ').reverse()
+  return variant === undefined || variant === (ruleset.variant ?? 'nf_tables') ? ruleset.tables.get(name) : undefined
 }
 
 function isTranslated(path: Path, before: Path): boolean {
