@@ -88,3 +88,24 @@ describe('hooks', () => {
     expect(orderOf('legacy')).toEqual([['INPUT -j ACCEPT', 'INPUT -j LOG']])
   })
 })
+
+describe('addrtype', () => {
+  const fromPod6 = 'fd00:10:244:1::9 → fd00:10:244:1::1'
+  const of = (types: string, rest = '') => `INPUT -m addrtype --dst-type ${types}${rest} -j ACCEPT`
+
+  test('an IPv6 address must be all types asked for, and its own address is unicast too', () => {
+    const rules = [of('LOCAL,MULTICAST'), of('UNICAST,MULTICAST'), of('UNICAST,LOCAL')]
+    expect(met(saveOf('filter', rules, 'ipv6'), fromPod6, fromPod)).toEqual([[of('UNICAST,LOCAL')]])
+    expect(met(saveOf('filter', [of('UNICAST')], 'ipv6'), fromPod6, fromPod)).toEqual([[of('UNICAST')]])
+  })
+
+  test('an IPv4 address has one type, and any of those asked for will do', () => {
+    const rules = [of('UNICAST'), of('LOCAL,MULTICAST')]
+    expect(met(saveOf('filter', rules), '10.244.1.9 → 10.244.1.1', fromPod)).toEqual([[of('LOCAL,MULTICAST')]])
+  })
+
+  test('which of the node’s addresses is that of the interface is not known', () => {
+    const limited = of('LOCAL', ' --limit-iface-in')
+    expect(met(saveOf('filter', [limited]), '10.244.1.9 → 192.168.50.11', fromPod)).toEqual([[limited], []])
+  })
+})

@@ -7,26 +7,61 @@ import type { Decide, View } from '../view'
 import { isBroadcast, isLocal, isMulticast } from '../world'
 
 export function compileAddrtype(options: readonly Option[]): Decide {
+  const isLimited = options.some((option) => option.flag.startsWith('--limit-iface'))
   const tests = options
     .filter((option) => option.flag === '--src-type' || option.flag === '--dst-type')
     .map((option) => {
       const types = (option.values[0] ?? '').split(',')
-      return (view: View): Test => negateIf(option.not, typeTest(view, option.flag, types))
+      return (view: View): Test => negateIf(option.not, typeTest(view, { flag: option.flag, types, isLimited }))
     })
   return (view) => tests.map((test) => test(view))
 }
 
-/** LOCAL, MULTICAST and BROADCAST are told apart; of the rest, all are taken for UNICAST. */
-function typeTest(view: View, flag: string, types: readonly string[]): Test {
-  const address = flag === '--src-type' ? view.fields.source : view.fields.destination
-  const rare = types.find((type) => !['LOCAL', 'UNICAST', 'MULTICAST', 'BROADCAST'].includes(type))
-  if (rare !== undefined && types.length === 1) return undecidable(`-m addrtype ${flag} ${rare}`)
+type Asked = { readonly flag: string; readonly types: readonly string[]; readonly isLimited: boolean }
+
+const decided = ['LOCAL', 'UNICAST', 'MULTICAST', 'BROADCAST']
+
+/** xt_addrtype.c: an IPv4 address has one type, and any of those asked for will do. */
+function typeTest(view: View, asked: Asked): Test {
+  const { flag, types } = asked
+  if (view.fields.family === 'ipv6') return ipv6TypeTest(view, asked)
+  const address = addressOf(view, flag)
+  if (types.length === 1 && !decided.includes(types[0] ?? '')) return undecidable(`-m addrtype ${flag} ${types[0]}`)
   if (address !== undefined && isMulticast(address)) return known(types.includes('MULTICAST'))
   if (address !== undefined && isBroadcast(address)) return known(types.includes('BROADCAST'))
-  const local = flag === '--src-type' ? sourceIsLocal(view) : destinationIsLocal(view)
   if (types.includes('LOCAL') && types.includes('UNICAST')) return known(true)
-  if (types.includes('LOCAL')) return local
-  return types.includes('UNICAST') ? negateIf(true, local) : known(false)
+  if (types.includes('LOCAL')) return localTest(view, asked)
+  return types.includes('UNICAST') ? negateIf(true, localTest(view, asked)) : known(false)
+}
+
+/** xt_addrtype.c: an IPv6 address must be all that is asked for, and the node's own is unicast too. */
+function ipv6TypeTest(view: View, asked: Asked): Test {
+  const { flag, types } = asked
+  const address = addressOf(view, flag)
+  const routed = types.filter((type) => !['UNICAST', 'MULTICAST'].includes(type))
+  if (routed.some((type) => type !== 'LOCAL')) return undecidable(`-m addrtype ${flag} ${types.join()}`)
+  const isMany = address !== undefined && isMulticast(address)
+  if (types.includes(isMany ? 'UNICAST' : 'MULTICAST')) return known(false)
+  return routed.length === 0 ? known(true) : localTest(view, asked)
+}
+
+function addressOf({ fields }: View, flag: string): Ip | undefined {
+  return flag === '--src-type' ? fields.source : fields.destination
+}
+
+/** With `--limit-iface-in` or `-out` the address must be that interface's own. */
+function localTest(view: View, { flag, isLimited }: Asked): Test {
+  const local = flag === '--src-type' ? sourceIsLocal(view) : destinationIsLocal(view)
+  if (!isLimited || (local.kind === 'known' && !local.holds)) return local
+  const side = flag === '--src-type' ? 'source' : 'destination'
+  const address = addressOf(view, flag)
+  return askOnPath(view.path, {
+    key: `${side}-on-interface:${address === undefined ? '' : printIp(address)}`,
+    subject: { kind: 'fact' },
+    yes: `the ${side} is an address of the interface itself`,
+    no: `the ${side} is not an address of the interface itself`,
+    usual: true,
+  })
 }
 
 /** An address that a rule put there is not the node's own unless the node's addresses say so. */
