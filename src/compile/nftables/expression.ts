@@ -128,6 +128,6 @@ export type Limit = {
 /** Text as `nft list` has it, or the JSON of one object. */
 export type Other = { readonly kind: 'other'; readonly syntax: 'text' | 'json'; readonly text: string }
 
-export function valueOf(value: Value['value']): Value {
+export function constant(value: Value['value']): Value {
   return { kind: 'value', value }
 }
