@@ -69,6 +69,31 @@ describe('kinds', () => {
     })
   })
 
+  test.each([
+    [
+      'service',
+      'v1',
+      'there is no kind service in v1; the object is left out',
+      'write kind: Service and apiVersion: v1',
+    ],
+    [
+      'Deployment',
+      'v1',
+      'there is no kind Deployment in v1; the object is left out',
+      'write kind: Deployment and apiVersion: apps/v1',
+    ],
+    [
+      'EndpointSlice',
+      'v1',
+      'there is no kind EndpointSlice in v1; the object is left out',
+      'write kind: EndpointSlice and apiVersion: discovery.k8s.io/v1',
+    ],
+  ])('a slip of the pen, %s in %s, is told', (kind, apiVersion, message, hint) => {
+    const { find } = buildFrom([{ kind, apiVersion, metadata: { name: 'web' } }])
+    expect(find('manifest.bad-value')).toMatchObject({ severity: 'error', message, hint })
+    expect(find('manifest.skipped-kinds').severity).toBe('info')
+  })
+
   test('a missing apiVersion is told, and the object is read', () => {
     const { pod, problems } = buildFrom([{ ...rawPod('web-0'), apiVersion: undefined }])
     expect(pod('web-0').phase).toBe('Running')

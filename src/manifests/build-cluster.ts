@@ -11,7 +11,7 @@ import { implyPods } from './assume/imply-pods'
 import { placePods } from './assume/place-pods'
 import { type Draft, newDraft } from './draft'
 import { manifestFinding } from './findings'
-import { kinds } from './kinds'
+import { type KindRow, kinds } from './kinds'
 import { type Reading, rootFields } from './kinds/fields'
 import { parseMeta } from './kinds/meta'
 import type { RawObject } from './text/raw-object'
@@ -36,11 +36,8 @@ export function buildCluster(objects: readonly RawObject[], options: BuildOption
 function addObject(object: RawObject, draft: Draft): void {
   const { kind, apiVersion, value, origin } = object
   const row = kinds.get(kind)
-  const slash = apiVersion.indexOf('/')
-  const group = slash < 0 ? '' : apiVersion.slice(0, slash)
-  if (row === undefined || (apiVersion !== '' && !row.groups.includes(group))) {
-    const name = row === undefined ? kind : `${kind} (${apiVersion})`
-    draft.skippedKinds.set(name, (draft.skippedKinds.get(name) ?? 0) + 1)
+  if (row === undefined || (apiVersion !== '' && !row.groups.includes(groupOf(apiVersion)))) {
+    skipObject(object, row, draft)
     return
   }
   const reading: Reading = { kind, origin, findings: draft.findings, namespace: '', name: '' }
@@ -49,6 +46,29 @@ function addObject(object: RawObject, draft: Draft): void {
   if (meta === undefined) return
   if (apiVersion === '') draft.findings.push(noApiVersion(object, reading))
   row.add(root, meta, draft)
+}
+
+function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/')
+  return slash < 0 ? '' : apiVersion.slice(0, slash)
+}
+
+/** A kind of another project may share the name of one that is read; a slip of the pen is told. */
+function skipObject({ kind, apiVersion, origin }: RawObject, row: KindRow | undefined, draft: Draft): void {
+  const name = row === undefined ? kind : `${kind} (${apiVersion})`
+  draft.skippedKinds.set(name, (draft.skippedKinds.get(name) ?? 0) + 1)
+  const meant = row === undefined ? [...kinds.keys()].find((known) => known.toLowerCase() === kind.toLowerCase()) : kind
+  const isKnownGroup = [...kinds.values()].some(({ groups }) => groups.includes(groupOf(apiVersion)))
+  if (meant === undefined || !isKnownGroup) return
+  const [group = ''] = kinds.get(meant)?.groups ?? []
+  draft.findings.push(
+    manifestFinding('manifest.bad-value', {
+      message: `there is no kind ${kind} in ${apiVersion === '' ? 'any version' : apiVersion}; the object is left out`,
+      path: row === undefined ? 'kind' : 'apiVersion',
+      origin,
+      hint: `write kind: ${meant} and apiVersion: ${group === '' ? 'v1' : `${group}/v1`}`,
+    }),
+  )
 }
 
 function noApiVersion({ kind, origin }: RawObject, { namespace, name }: Reading): Finding {

@@ -5,10 +5,10 @@ import { assume, type Draft, keep, keepWorkload } from './draft'
 import { parseConfigMap } from './kinds/config-map'
 import { parseEndpointSlice } from './kinds/endpoint-slice'
 import { parseEndpoints } from './kinds/endpoints'
-import { type Fields, has, mapAt } from './kinds/fields'
+import { type Fields, hasStatus, mapAt } from './kinds/fields'
 import { parseNamespace } from './kinds/namespace'
 import { parseNode, parseNodeRules } from './kinds/node'
-import { hasStatus, parsePod } from './kinds/pod'
+import { parsePod } from './kinds/pod'
 import { parseService } from './kinds/service'
 import { parseWorkload, type WorkloadKind } from './kinds/workload'
 
@@ -65,7 +65,7 @@ function addEndpoints(root: Fields, meta: Meta, draft: Draft): void {
 
 function addNode(root: Fields, meta: Meta, draft: Draft): void {
   const node = parseNode(root, meta)
-  if (!has(root, 'status')) {
+  if (!hasStatus(root)) {
     node.isReady = true
     assume(node, 'status.conditions')
     draft.openNodes.add(meta.name)

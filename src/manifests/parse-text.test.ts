@@ -76,6 +76,12 @@ describe('the shapes of JSON', () => {
   })
 })
 
+test('kinds that end in List but have names are objects, and items that are no list are told', () => {
+  const custom = { apiVersion: 'example.org/v1', kind: 'AllowList', metadata: { name: 'a' }, spec: {} }
+  expect(objectsIn(custom)).toEqual(['AllowList a @ '])
+  expect(codesIn([pod('a'), { apiVersion: 'v1', kind: 'PodList', items: { a: 1 } }])).toEqual(['manifest.wrong-type'])
+})
+
 describe('the shapes of YAML', () => {
   test('several documents, each with its line, and a List in one of them', () => {
     const text = 'kind: Pod\nmetadata: {name: a}\n---\nkind: List\nitems:\n- kind: Pod\n  metadata: {name: b}\n'

@@ -19,8 +19,7 @@ const remedy = 'write the objects into it, for example with kubectl get pods,ser
 export function parseManifestText(text: string, file: string): ParsedText {
   const gathered: Gathered = { objects: [], findings: [], seenLists: new Set() }
   const first = firstCharacter(text)
-  if (first === '')
-    return refuse('empty', `it is empty; ${remedy}`)
+  if (first === '') return refuse('empty', `it is empty; ${remedy}`)
   const json = first === '{' || first === '[' ? parseJson(text) : undefined
   if (json !== undefined && 'length' in json) {
     for (const { value, line } of json) {

@@ -57,7 +57,7 @@ describe('input that cannot be read at all ends in one sentence with place and r
     [
       'api-error.yaml',
       'input.not-objects',
-      'line 1: this is an error that the API server answered ("pods is forbidden: User "dev" cannot list resource "pods""), not the objects; run the kubectl command again',
+      'line 1: this is an error that the API server answered ("pods is forbidden: User \\"dev\\" cannot list resource \\"pods\\""), not the objects; run the kubectl command again',
     ],
     [
       'alias-bomb.yaml',

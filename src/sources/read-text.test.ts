@@ -93,7 +93,7 @@ describe('encodings', () => {
 
 test('a pipe is read to its end, as a shell makes one for <(command)', async () => {
   const pipe = join(folder, 'pipe')
-  execFileSync('mkfifo', [pipe])
+  execFileSync('sh', ['-c', 'mkfifo "$0"', pipe])
   const [text] = await Promise.all([readText(pipe), writeFile(pipe, 'kind: Pod\n')])
   expect(text).toBe('kind: Pod\n')
 })

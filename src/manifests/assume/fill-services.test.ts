@@ -117,6 +117,12 @@ describe('families', () => {
     expect(service.meta.assumed).toEqual(['spec.clusterIP'])
   })
 
+  test('a Service that a server has kept stays as it is', () => {
+    const kept = rawService('web', { clusterIP: '10.96.0.20', ipFamilyPolicy: 'PreferDualStack' })
+    const { service } = buildFrom([{ ...kept, metadata: { name: 'web', namespace: 'shop', uid: 'u' } }, dualNode])
+    expect(service('web')).toMatchObject({ clusterIPs: ['10.96.0.20'], ipFamilies: ['ipv4'], meta: { assumed: [] } })
+  })
+
   test('a second address is added to a first that is told', () => {
     const service = of({ clusterIP: '10.96.0.20', ipFamilyPolicy: 'RequireDualStack' })
     expect(service.clusterIPs[0]).toBe('10.96.0.20')

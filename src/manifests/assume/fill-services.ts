@@ -39,7 +39,9 @@ export function fillServices(draft: Draft, families: readonly Family[], serviceC
 function wantedFamilies({ service, familyPolicy }: ServiceText, cluster: readonly Family[]): readonly Family[] {
   const told = service.ipFamilies.length > 0 ? service.ipFamilies : cluster.slice(0, 1)
   const [first] = told
-  if (told.length > 1 || first === undefined) return told
+  // What a server has kept (it gives uids) it has decided already, perhaps before the cluster had a second family.
+  const isKept = service.meta.uid !== undefined && service.clusterIPs.length > 0
+  if (told.length > 1 || first === undefined || isKept) return told
   const isFree = service.clusterIPs[0] === 'None' && service.selector === undefined
   const policy = familyPolicy ?? (isFree ? 'RequireDualStack' : 'SingleStack')
   const wantsBoth = policy === 'RequireDualStack' || (policy === 'PreferDualStack' && cluster.length > 1)

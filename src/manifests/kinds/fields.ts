@@ -33,6 +33,12 @@ export function has(fields: Fields, key: string): boolean {
   return (fields.values[key] ?? undefined) !== undefined
 }
 
+/** True for a status that tells something; `kubectl create --dry-run` writes an empty one. */
+export function hasStatus(root: Fields): boolean {
+  const { status } = root.values
+  return isRecord(status) && Object.keys(status).length > 0
+}
+
 /** The map under a key; an empty one when it is absent, null or no map. */
 export function mapAt(fields: Fields, key: string): Fields {
   const value = fields.values[key] ?? noValues

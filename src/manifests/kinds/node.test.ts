@@ -41,8 +41,8 @@ describe('nodes', () => {
   })
 
   test('podCIDR alone is enough, host bits are told, and a bad range is left out', () => {
-    expect(one({ spec: { podCIDR: '10.244.1.0/24' }, status: {} }).node.podCIDRs).toEqual(['10.244.1.0/24'])
-    const { node, problems } = one({ spec: { podCIDRs: ['10.244.1.7/24', '10.244.1.0'] }, status: {} })
+    expect(one({ spec: { podCIDR: '10.244.1.0/24' } }).node.podCIDRs).toEqual(['10.244.1.0/24'])
+    const { node, problems } = one({ spec: { podCIDRs: ['10.244.1.7/24', '10.244.1.0'] } })
     expect(node.podCIDRs).toEqual(['10.244.1.0/24'])
     expect(problems).toEqual(['manifest.host-bits', 'manifest.bad-cidr'])
   })
@@ -55,6 +55,10 @@ describe('nodes', () => {
     const { node, findings } = one({ status })
     expect(node).toMatchObject({ addresses: [], isReady: false })
     expect(findings.map(({ path }) => path)).toEqual(['status.addresses[0].address', 'status.allocatable.cpu'])
+  })
+
+  test('an empty status is none', () => {
+    expect(one({ status: {} }).node.meta.assumed).toContain('status.addresses')
   })
 
   test('a node written without a status is assumed ready, with an address and the labels of a kubelet', () => {

@@ -60,11 +60,6 @@ function fillNames(spec: Fields, pod: Writable<Pick<PodSpec, 'nodeName' | 'hostn
   if (subdomain !== undefined) pod.subdomain = subdomain
 }
 
-/** `kubectl create --dry-run` writes an empty status, which tells as much as none. */
-export function hasStatus(root: Fields): boolean {
-  return Object.keys(mapAt(root, 'status').values).length > 0
-}
-
 function parseContainers(spec: Fields, key: string): readonly Container[] {
   const entries = mapsAt(spec, key)
   if (entries.length === 0) return none

@@ -10,12 +10,13 @@ export type Gathered = {
   readonly seenLists: Set<unknown>
 }
 
-/** What an item of a List inherits from it. */
+/** What an item of a List inherits from it; a plain List tells no kind. */
 type Inherited = { readonly kind: string; readonly apiVersion: string }
 
 type Place = {
   readonly origin: Origin
-  readonly inherited?: Inherited
+  /** The List around an item. */
+  readonly list?: Inherited
   readonly depth: number
   readonly itemLines?: readonly number[]
 }
@@ -49,26 +50,30 @@ function gather(value: unknown, place: Place, into: Gathered): void {
 }
 
 function gatherRecord(value: RawRecord, place: Place, into: Gathered): void {
-  const kind = kindOf(value, place.inherited)
-  const apiVersion = typeof value.apiVersion === 'string' ? value.apiVersion : (place.inherited?.apiVersion ?? '')
+  const kind = kindOf(value, place.list)
+  const apiVersion = typeof value.apiVersion === 'string' ? value.apiVersion : (place.list?.apiVersion ?? '')
   if (kind === undefined) reportNoKind(value, place, into)
-  else if (kind.endsWith('List') && isListValue(value)) gatherList(value, { kind, apiVersion }, place, into)
+  else if (isList(kind, value)) gatherList(value, { kind, apiVersion }, place, into)
   else if (kind === 'Status' && value.status === 'Failure') reportStatus(value, place, into)
   else into.objects.push({ kind, apiVersion, value, origin: place.origin })
 }
 
-function kindOf(value: RawRecord, inherited: Inherited | undefined): string | undefined {
-  if (typeof value.kind === 'string' && value.kind !== '') return value.kind
-  return value.kind === undefined || value.kind === null ? inherited?.kind : undefined
+const kindName = /^[A-Za-z][A-Za-z0-9]{0,62}$/
+
+function kindOf(value: RawRecord, list: Inherited | undefined): string | undefined {
+  if (typeof value.kind === 'string' && kindName.test(value.kind)) return value.kind
+  const isAbsent = value.kind === undefined || value.kind === null
+  return isAbsent && list !== undefined && list.kind !== '' ? list.kind : undefined
 }
 
-/** `items` may be null, which Go writes for an empty list. */
-function isListValue(value: RawRecord): boolean {
-  return Array.isArray(value.items) || (value.items ?? undefined) === undefined
+/** Some kinds of objects end in List too, but those have names. */
+function isList(kind: string, value: RawRecord): boolean {
+  const hasName = isRecord(value.metadata) && value.metadata.name !== undefined
+  return kind.endsWith('List') && (kind === 'List' || 'items' in value || !hasName)
 }
 
 function gatherList(value: RawRecord, list: Inherited, place: Place, into: Gathered): void {
-  if (place.inherited !== undefined || place.depth > 0) {
+  if (place.list !== undefined) {
     into.findings.push(
       manifestFinding('manifest.nested-list', {
         message: `a ${list.kind} stands inside another list; its items are read as if they stood alone`,
@@ -77,9 +82,16 @@ function gatherList(value: RawRecord, list: Inherited, place: Place, into: Gathe
     )
   }
   const kind = list.kind.slice(0, -'List'.length)
-  const inherited = kind === '' ? undefined : { kind, apiVersion: list.apiVersion }
-  const items = Array.isArray(value.items) ? value.items : []
-  gatherItems({ items, name: 'items' }, { ...place, ...(inherited && { inherited }) }, into)
+  const inherited = { kind, apiVersion: kind === '' ? '' : list.apiVersion }
+  // Go writes null for an empty list.
+  const items = value.items ?? []
+  if (!Array.isArray(items)) {
+    const message = `${describeValue(items)} stands where the items of a ${list.kind} are wanted; it is left out`
+    const hint = 'write the items as a list'
+    into.findings.push(manifestFinding('manifest.wrong-type', { message, path: 'items', origin: place.origin, hint }))
+    return
+  }
+  gatherItems({ items, name: 'items' }, { ...place, list: inherited }, into)
 }
 
 type Items = { readonly items: readonly unknown[]; readonly name: string }
@@ -98,14 +110,14 @@ function gatherItems({ items, name }: Items, place: Place, into: Gathered): void
   }
   into.seenLists.add(items)
   const { file, line: outerLine, index: outer } = place.origin
-  const { inherited, itemLines } = place
+  const { list, itemLines } = place
   const prefix = outer === undefined ? name : `${outer}${name === '' ? '' : `.${name}`}`
   for (let at = 0; at < items.length; at++) {
     if (items[at] === undefined) continue
     const index = `${prefix}[${at}]`
     const line = itemLines?.[at] ?? outerLine
     const origin = line === undefined ? { file, index } : { file, line, index }
-    gather(items[at], { origin, depth: place.depth + 1, ...(inherited && { inherited }) }, into)
+    gather(items[at], { origin, depth: place.depth + 1, ...(list && { list }) }, into)
   }
 }
 

@@ -26,6 +26,8 @@ function parseSeveral(text: string): readonly JsonText[] | JsonRefusal {
   let line = 1
   let counted = 0
   for (let at = skipLogs(text, 0); at < text.length; ) {
+    if (text.startsWith(logsStart, at))
+      return refuse(text, { at: text.length, reason: 'a log does not end', isCut: true })
     const scan = scanJson(text, at)
     if ('reason' in scan) return refuse(text, scan)
     const one = tryJson(text.slice(at, scan.end))
@@ -38,13 +40,16 @@ function parseSeveral(text: string): readonly JsonText[] | JsonRefusal {
   return texts
 }
 
-/** `kubectl cluster-info dump` writes the logs of every container between its Lists. */
+const logsStart = '==== START logs'
+
+/** `kubectl cluster-info dump` writes the logs of every container between its Lists; one that does not end is left standing. */
 function skipLogs(text: string, start: number): number {
   let at = skipBlanks(text, start)
-  while (text.startsWith('==== START logs', at)) {
+  while (text.startsWith(logsStart, at)) {
     const end = text.indexOf('==== END logs', at)
     const lineEnd = end < 0 ? -1 : text.indexOf('\n', end)
-    at = lineEnd < 0 ? text.length : skipBlanks(text, lineEnd)
+    if (lineEnd < 0) return at
+    at = skipBlanks(text, lineEnd)
   }
   return at
 }

@@ -21,5 +21,6 @@ export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a map'
   if (typeof value !== 'string') return String(value)
-  return value.length > 60 ? `"${value.slice(0, 57)}…"` : `"${value}"`
+  // As JSON, so that line breaks and terminal codes stay harmless.
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}…` : value)
 }
