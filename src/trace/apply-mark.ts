@@ -1,8 +1,9 @@
 /** MARK, CONNMARK and HMARK: arithmetic on the two marks, and the memory of which rule set the bits. */
 import type { Option } from '#compile/iptables/rule'
+import { hasConnection } from './connection'
 import { parseMark } from './matches/mark'
 import { type HopEvent, type Path, withHop } from './path'
-import type { Place } from './place'
+import { hopAt, type Place } from './place'
 
 type Change = (mark: number) => number
 
@@ -25,6 +26,9 @@ export function applyMark(place: Place, path: Path): Path {
   const options = place.rule.action?.options ?? []
   const target = place.rule.action?.target
   if (target === 'HMARK') return setMark(place, path, undefined)
+  if (target === 'CONNMARK' && !hasConnection({ fields: path.fields, table: place.table })) {
+    return withHop(path, { ...hopAt(place, 'nothing'), because: 'the packet is of no connection here' })
+  }
   if (target === 'CONNMARK' && options.some((option) => option.flag === '--restore-mark'))
     return restoreMark(place, path)
   if (target === 'CONNMARK' && options.some((option) => option.flag === '--save-mark')) return saveMark(place, path)

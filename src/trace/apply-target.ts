@@ -1,6 +1,7 @@
 /** What a matched rule's target does to a packet: go on, return, or end the table's walk. */
 import { applyMark } from './apply-mark'
 import { applyDnat, applyNetmap, applyRedirect, applySourceNat, applyTproxy } from './apply-nat'
+import { cameBack } from './connection'
 import { assume, type HopEvent, type Path, withHop } from './path'
 import { type Effect, end, endUnknown, hopAt, optionValue, type Place } from './place'
 import type { Question } from './question'
@@ -40,7 +41,7 @@ export function applyTarget(place: Place, path: Path): Effect {
     case 'HMARK':
       return { kind: 'continue', paths: [applyMark(place, path)] }
     case 'NOTRACK':
-      return goOn(withState(path), hopAt(place, 'not tracked'))
+      return notTracked(place, path)
     case 'CT':
       return applyCt(place, path)
     case 'SYNPROXY':
@@ -75,13 +76,15 @@ function goOn(path: Path, hop: HopEvent): Effect {
   return { kind: 'continue', paths: [withHop(path, hop)] }
 }
 
-function withState(path: Path): Path {
-  return { ...path, fields: { ...path.fields, state: 'UNTRACKED' } }
+/** A packet that came back in on `lo` keeps the connection it has (xt_CT.c). */
+function notTracked(place: Place, path: Path): Effect {
+  if (cameBack(path.fields)) return goOn(path, hopAt(place, 'nothing: it is of a connection already'))
+  return goOn({ ...path, fields: { ...path.fields, state: 'UNTRACKED' } }, hopAt(place, 'not tracked'))
 }
 
 function applyCt(place: Place, path: Path): Effect {
   const options = place.rule.action?.options ?? []
-  if (options.some((option) => option.flag === '--notrack')) return goOn(withState(path), hopAt(place, 'not tracked'))
+  if (options.some((option) => option.flag === '--notrack')) return notTracked(place, path)
   return goOn(path, hopAt(place, 'connection tracking set up'))
 }
 

@@ -75,6 +75,32 @@ describe('conntrack', () => {
   })
 })
 
+describe('the raw table', () => {
+  test('comes before connection tracking: its packets are INVALID, and without a connection mark', () => {
+    const rules = [
+      'PREROUTING -m conntrack --ctstate NEW -j DROP',
+      'PREROUTING -m connmark ! --mark 0x1 -j DROP',
+      'PREROUTING -j MARK --set-xmark 0x1/0xffffffff',
+      'PREROUTING -j CONNMARK --save-mark --nfmask 0xffffffff --ctmask 0xffffffff',
+      'PREROUTING -m state --state INVALID -j ACCEPT',
+    ]
+    const [path] = walk(saveOf('raw', rules), forward, fromPod)
+    expect(path && rulesOf(path)).toEqual(rules.slice(2))
+    expect(path?.path.fields.connmark).toBe(0)
+  })
+
+  test('a packet that comes back in on lo has its connection there, and keeps it', () => {
+    const rules = ['PREROUTING -j CT --notrack', 'PREROUTING -m conntrack --ctstate NEW -j ACCEPT']
+    expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([rules])
+  })
+
+  test('an untracked packet has no connection mark later either', () => {
+    const raw = saveOf('raw', ['PREROUTING -j CT --notrack'])
+    const filter = saveOf('filter', ['FORWARD -m connmark --mark 0x0 -j DROP'])
+    expect(met(raw + filter, forward, fromPod)).toEqual([['PREROUTING -j CT --notrack']])
+  })
+})
+
 describe('hooks', () => {
   test('iptables-nft hangs security behind nat at INPUT, the legacy engine before it', () => {
     const rules = ['*nat', '-A INPUT -j LOG', 'COMMIT', '*security', '-A INPUT -j ACCEPT', 'COMMIT', '']

@@ -11,13 +11,15 @@ export type Matched = { readonly path: Path; readonly conditions: readonly Answe
 
 export type RuleMatch = { readonly matched: readonly Matched[]; readonly unmatched: readonly Path[] }
 
-export function matchRule(rule: Rule, path: Path, at: { readonly hook: Hook; readonly world: World }): RuleMatch {
+export type RuleSite = { readonly hook: Hook; readonly table: { readonly name: string }; readonly world: World }
+
+export function matchRule(rule: Rule, path: Path, { hook, table, world }: RuleSite): RuleMatch {
   let matched: Matched[] = [{ path, conditions: [] }]
   const unmatched: Path[] = []
   for (const decide of testsOf(rule)) {
     const next: Matched[] = []
     for (const candidate of matched) {
-      const view = { path: candidate.path, fields: candidate.path.fields, hook: at.hook, world: at.world }
+      const view = { path: candidate.path, fields: candidate.path.fields, hook, table: table.name, world }
       const kept = applyTests(decide(view), candidate, unmatched)
       if (kept !== undefined) next.push(kept)
     }

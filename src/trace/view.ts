@@ -5,7 +5,13 @@ import type { World } from './world'
 
 export type Hook = 'PREROUTING' | 'INPUT' | 'FORWARD' | 'OUTPUT' | 'POSTROUTING'
 
-export type View = { readonly path: Path; readonly fields: Fields; readonly hook: Hook; readonly world: World }
+export type View = {
+  readonly path: Path
+  readonly fields: Fields
+  readonly hook: Hook
+  readonly table: string
+  readonly world: World
+}
 
 /** A rule's clause, compiled: all of its tests must hold. */
 export type Decide = (view: View) => readonly Test[]

@@ -155,7 +155,7 @@ function natNote(at: TableAt, fields: Fields): HopEvent {
 
 /** INPUT for the node's own addresses, FORWARD for others; an address whose place is not known is forwarded unless the path assumed it local. */
 function route(walk: HookWalk, path: Path): { readonly path: Path; readonly isLocal: boolean } {
-  const test = destinationIsLocal({ path, fields: path.fields, hook: 'PREROUTING', world: walk.world })
+  const test = destinationIsLocal({ path, fields: path.fields, hook: 'PREROUTING', table: '', world: walk.world })
   const isOwn = test.kind === 'known' && test.holds
   const text = printIp(path.fields.destination)
   const hop: HopEvent = isOwn

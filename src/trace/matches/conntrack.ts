@@ -2,6 +2,7 @@
 import { parsePortRange } from '#base/port-range'
 import type { Option } from '#compile/iptables/rule'
 import { sourceIn } from '../ask-source'
+import { cameBack, hasConnection, stateAt } from '../connection'
 import { hasAddress, parseMaskedAddress } from '../masked-address'
 import { protocolNumber } from '../protocols'
 import { known, negateIf, type Test, undecidable } from '../question'
@@ -11,9 +12,7 @@ import type { Decide, View } from '../view'
 export function compileConntrack(options: readonly Option[]): Decide {
   const state = options.find((option) => option.flag === '--ctstate' || option.flag === '--state')
   return (view) => {
-    if (view.fields.state !== 'UNTRACKED' && view.fields.state !== 'INVALID') {
-      return options.map((option) => negateIf(option.not, optionTest(view, option)))
-    }
+    if (hasConnection(view)) return options.map((option) => negateIf(option.not, optionTest(view, option)))
     return [state === undefined ? known(false) : negateIf(state.not, optionTest(view, state))]
   }
 }
@@ -56,7 +55,7 @@ function addressTest(value: string, test: (masked: NonNullable<ReturnType<typeof
 function stateTest(view: View, value: string): Test {
   const { fields } = view
   const wanted = value.split(',')
-  if (fields.state === 'UNTRACKED' || fields.state === 'INVALID') return known(wanted.includes(fields.state))
+  if (!hasConnection(view)) return known(wanted.includes(stateAt(view)))
   const isNat = (wanted.includes('DNAT') && fields.isDnat) || (wanted.includes('SNAT') && fields.isSnat)
   if (isNat || wanted.includes(fields.state)) return known(true)
   const mayBeNat = fields.state !== 'NEW' && (wanted.includes('DNAT') || wanted.includes('SNAT'))
@@ -71,5 +70,5 @@ function statusTest({ fields }: View, value: string): Test {
   const bits = value.split(',').filter((bit) => bit !== 'NONE')
   if (bits.length === 0) return known(false)
   if (fields.state !== 'NEW') return undecidable(`--ctstatus ${value}`)
-  return known(bits.includes('CONFIRMED') && fields.way === 'process' && fields.inInterface === 'lo')
+  return known(bits.includes('CONFIRMED') && cameBack(fields))
 }

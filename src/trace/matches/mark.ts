@@ -1,5 +1,6 @@
-/** mark and connmark: the packet's and the connection's mark, under a mask. */
+/** mark and connmark: the packet's and the connection's mark, under a mask; without a connection connmark never matches. */
 import type { Option } from '#compile/iptables/rule'
+import { hasConnection } from '../connection'
 import { known, negateIf, type Test, undecidable } from '../question'
 import type { Decide, View } from '../view'
 
@@ -23,6 +24,7 @@ export function compileMark(name: 'mark' | 'connmark', options: readonly Option[
   const tests = options.map((option) => {
     const wanted = parseMark(option.values[0] ?? '')
     return (view: View): Test => {
+      if (name === 'connmark' && !hasConnection(view)) return known(false)
       const mark = name === 'mark' ? view.fields.mark : view.fields.connmark
       if (wanted === undefined || mark === undefined) return undecidable(`-m ${name} --mark ${option.values[0]}`)
       return negateIf(option.not, known((mark & wanted.mask) >>> 0 === wanted.value))
