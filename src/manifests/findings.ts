@@ -93,7 +93,10 @@ export const manifestFindings = {
     severity: 'warning',
     meaning: 'No node may run the pod, so it stays without node and address.',
   },
-  'pod.range-full': { severity: 'error', meaning: 'No address is left to assume for a pod.' },
+  'pod.no-address': {
+    severity: 'error',
+    meaning: 'No address is left to assume for a pod, so it is not ready.',
+  },
   'workload.implied-pods': {
     severity: 'info',
     meaning: 'Workloads without pods in the input were given the pods they imply.',

@@ -1,5 +1,4 @@
 /** The kinds that are read, in one table: to add a kind, write its parser and add a row. */
-
 import type { Meta } from '#model/meta'
 import { assume, type Draft, keep, keepWorkload } from './draft'
 import { parseConfigMap } from './kinds/config-map'

@@ -19,6 +19,11 @@ const codesIn = (value: unknown): string[] =>
   parseManifestText(typeof value === 'string' ? value : JSON.stringify(value), 'f').findings.map(({ code }) => code)
 const refusalOf = (text: string) => parseManifestText(text, 'f').refusal
 
+test('a byte order mark is no part of the text', () => {
+  expect(objectsIn(`\ufeff${JSON.stringify(pod('a'))}`)).toEqual(['Pod a @ '])
+  expect(objectsIn('\ufeffkind: Pod\nmetadata: {name: a}\n')).toEqual(['Pod a @ 1'])
+})
+
 describe('the shapes of JSON', () => {
   test('one object', () => {
     expect(objectsIn(pod('a'))).toEqual(['Pod a @ '])

@@ -16,7 +16,8 @@ export type ParsedText = Parsed<readonly RawObject[]> & { readonly refusal?: Ref
 const remedy = 'write the objects into it, for example with kubectl get pods,services -A -o yaml'
 
 /** `file` is the name that findings give. */
-export function parseManifestText(text: string, file: string): ParsedText {
+export function parseManifestText(marked: string, file: string): ParsedText {
+  const text = marked.startsWith('\ufeff') ? marked.slice(1) : marked
   const gathered: Gathered = { objects: [], findings: [], seenLists: new Set() }
   const first = firstCharacter(text)
   if (first === '') return refuse('empty', `it is empty; ${remedy}`)
@@ -68,8 +69,8 @@ function firstCharacter(text: string): string {
 
 /** A text that holds something, but nothing that is an object, is refused; an empty List is an answer. */
 function parsed(gathered: Gathered): ParsedText {
-  const [first] = gathered.findings
-  if (gathered.objects.length === 0 && first !== undefined && first.code !== 'manifest.nested-list') {
+  const first = gathered.findings.find(({ code }) => code !== 'manifest.nested-list')
+  if (gathered.objects.length === 0 && first !== undefined) {
     const { line, index } = first.origin ?? {}
     const place = index ?? (line === undefined ? undefined : `line ${line}`)
     const reason = first.code === 'manifest.not-an-object' ? 'foreign' : 'broken'

@@ -107,6 +107,16 @@ describe('standard input', () => {
     expect(await failure(['-'], stdin())).toMatch(/^input.not-objects: standard input cannot be used: it is empty;/)
   })
 
+  test('that breaks off is told by name', async () => {
+    async function* broken() {
+      yield Buffer.from('{')
+      throw new Error('the pipe broke')
+    }
+    expect(await failure(['-'], { stdin: broken() })).toBe(
+      'input.unreadable: standard input cannot be read (the pipe broke); check the file',
+    )
+  })
+
   test('can be named once', async () => {
     expect(await failure(['-', '-'])).toBe(
       'usage.bad-argument: standard input (-) is named twice, but can be read once; name it once',

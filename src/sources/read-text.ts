@@ -3,9 +3,8 @@ import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { Failure } from '#base/failure'
 import { type Decoded, decodeText, mostBytes, tooLarge } from './decode-text'
-import { explainMissing } from './explain-missing'
+import { explainError } from './explain-error'
 import { type Progress, startProgress } from './progress'
-import { codeOf, reasonOf } from './system-error'
 
 export type ReadOptions = {
   readonly stdin?: AsyncIterable<Uint8Array>
@@ -39,17 +38,22 @@ export async function readPath(path: string, options: ReadOptions, progress: Pro
   return { name, size: bytes.length, decoded: await decodeText(bytes, name) }
 }
 
-async function readStdin({ stdin }: ReadOptions, progress: Progress): Promise<Buffer> {
-  if (stdin !== undefined) return readStream(stdin, 'standard input', progress)
-  if (process.stdin.isTTY) progress.announce('reading objects from standard input; end them with Ctrl-D')
-  return readStream(process.stdin, 'standard input', progress)
+async function readStdin({ stdin = process.stdin }: ReadOptions, progress: Progress): Promise<Buffer> {
+  if (stdin === process.stdin && process.stdin.isTTY) {
+    progress.announce('reading objects from standard input; end them with Ctrl-D')
+  }
+  try {
+    return await readStream(stdin, 'standard input', progress)
+  } catch (error) {
+    throw error instanceof Failure ? error : await explainError('standard input', error)
+  }
 }
 
-/** What a path is: `folder` for the caller that knows what to do with one. */
+/** What a path is: a `folder` for the caller that knows what to do with one; a file without a size may still hold something. */
 export async function kindOfPath(path: string): Promise<'folder' | 'file' | 'stream'> {
   try {
     const stats = await stat(path)
-    return stats.isDirectory() ? 'folder' : stats.isFile() ? 'file' : 'stream'
+    return stats.isDirectory() ? 'folder' : stats.isFile() && stats.size > 0 ? 'file' : 'stream'
   } catch (error) {
     throw await explainError(path, error)
   }
@@ -104,13 +108,4 @@ async function readStream(stream: AsyncIterable<Uint8Array>, name: string, progr
 
 export function megabytes(bytes: number): string {
   return bytes < 1e6 ? (bytes / 1e6).toFixed(1) : String(Math.round(bytes / 1e6))
-}
-
-async function explainError(path: string, error: unknown): Promise<Failure> {
-  const code = codeOf(error)
-  if (code === 'ENOENT' || code === 'ENOTDIR') return explainMissing(path, error)
-  if (code === 'EACCES' || code === 'EPERM') {
-    return new Failure('input.unreadable', `${path} may not be read by this user; change its permissions`, error)
-  }
-  return new Failure('input.unreadable', `${path} cannot be read (${reasonOf(error)}); check the file`, error)
 }

@@ -44,6 +44,12 @@ describe('pods written without a status', () => {
     expect(pod('a').podIPs).toEqual(['172.18.0.2'])
   })
 
+  test('hostNetwork pods of a node without an address get none, with a finding', () => {
+    const { pod, find } = buildFrom([rawNode('node-a', ''), rawPod('a', { spec: { hostNetwork: true } })])
+    expect(pod('a')).toMatchObject({ podIPs: [], isReady: false })
+    expect(find('pod.no-address').message).toBe('the pod gets no address, as node-a has none')
+  })
+
   test('addresses that others hold are passed over', () => {
     const { pod } = buildFrom([nodeA, rawRunningPod('old', '10.244.1.2', { nodeName: 'node-a' }), rawPod('new')])
     expect(pod('new').podIPs).toEqual(['10.244.1.3'])
@@ -180,6 +186,6 @@ describe('ranges', () => {
     const without = [...cluster.pods.values()].filter(({ podIPs }) => podIPs.length === 0)
     expect(without).toHaveLength(300 - 2 * 125)
     expect(without.every(({ isReady }) => !isReady)).toBe(true)
-    expect(find('pod.range-full').message).toBe('the pod gets no address, as 10.0.0.0/24 is used up')
+    expect(find('pod.no-address').message).toBe('the pod gets no address, as 10.0.0.0/24 is used up')
   })
 })

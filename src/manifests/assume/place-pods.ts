@@ -1,6 +1,5 @@
 /** Placing pods that were written without a status: a node in turn, and an address from the node's range. */
-import type { Family } from '#base/ip'
-import { familyOf, parseIp } from '#base/ip'
+import { type Family, familyOf, parseIp } from '#base/ip'
 import { containsIp, type Prefix, printPrefix } from '#base/prefix'
 import { compareText, countOf, listOf } from '#base/text'
 import { assume, type Draft, type OpenPod } from '#manifests/draft'
@@ -31,35 +30,28 @@ type Placing = {
 
 /** In order of namespace and name, so that the order of files does not matter. */
 export function placePods(draft: Draft, families: readonly Family[], podCidrs: readonly Prefix[]): void {
-  const assumedNodes = [...draft.nodes.values()].filter(({ meta }) => meta.assumed[0] === '*')
+  const nodes = [...draft.nodes.values()].sort((a, b) => compareText(a.meta.name, b.meta.name))
+  const assumedNodes = nodes.filter(({ meta }) => meta.assumed[0] === '*')
   if (draft.openPods.size + assumedNodes.length === 0) return
   const ranges = gatherPodRanges(draft, podCidrs)
   for (const node of assumedNodes) for (const family of families) rangeOfNode(node, family, ranges)
-  if (draft.openPods.size === 0) return
-  const nodes = [...draft.nodes.values()].sort((a, b) => compareText(a.meta.name, b.meta.name))
-  for (const node of nodes)
-    if (node.meta.assumed[0] === '*') for (const family of families) rangeOfNode(node, family, ranges)
   if (draft.openPods.size === 0) return
   const placing = newPlacing(draft, { families, ranges, nodes })
   let count = 0
   for (const [, open] of [...draft.openPods].sort(([a], [b]) => compareText(a, b))) {
     const node = chooseNode(open, placing)
-    if (open.isNew && node !== undefined) {
-      run(open, node, placing)
-      if (open.pod.meta.assumed[0] !== '*') count++
-    }
+    if (!open.isNew || node === undefined) continue
+    run(open, node, placing)
+    if (open.pod.meta.assumed[0] !== '*') count++
   }
-  if (count === 0) return
-  const on = listOf(
-    nodes.map(({ meta }) => meta.name),
-    5,
-  )
+  if (count > 0) reportAssumed(placing, count)
+}
+
+function reportAssumed({ draft, nodes }: Placing, count: number): void {
+  const names = nodes.map(({ meta }) => meta.name)
   const pods = `${countOf(count, 'pod')} without a status ${count === 1 ? 'is' : 'are'}`
-  draft.findings.push(
-    manifestFinding('pod.assumed-status', {
-      message: `${pods} assumed to run and be ready on ${on}, with assumed addresses`,
-    }),
-  )
+  const message = `${pods} assumed to run and be ready on ${listOf(names, 5)}, with assumed addresses`
+  draft.findings.push(manifestFinding('pod.assumed-status', { message }))
 }
 
 function newPlacing(draft: Draft, rest: Pick<Placing, 'families' | 'ranges' | 'nodes'>): Placing {
@@ -75,21 +67,16 @@ function newPlacing(draft: Draft, rest: Pick<Placing, 'families' | 'ranges' | 'n
 function chooseNode(open: OpenPod, placing: Placing): Writable<ClusterNode> | undefined {
   const { pod } = open
   if (pod.nodeName !== undefined) {
-    const node = placing.draft.nodes.get(pod.nodeName)
-    if (node === undefined)
-      tell(placing, pod, {
-        code: 'pod.no-node-fits',
-        message: `the pod names the node ${pod.nodeName}, which the input does not hold`,
-      })
-    return node
+    const named = placing.draft.nodes.get(pod.nodeName)
+    const message = `the pod names the node ${pod.nodeName}, which the input does not hold`
+    if (named === undefined) tell(placing, pod, { code: 'pod.no-node-fits', message })
+    return named
   }
   const candidates = candidatesFor(open, placing)
   const node = nodeByAddress(pod, placing.nodes) ?? candidates[placing.turn++ % Math.max(1, candidates.length)]
   if (node === undefined) {
-    tell(placing, pod, {
-      code: 'pod.no-node-fits',
-      message: 'the pod fits no node, by its selector, affinity or tolerations',
-    })
+    const message = 'the pod fits no node, by its selector, affinity or tolerations'
+    tell(placing, pod, { code: 'pod.no-node-fits', message })
     return undefined
   }
   pod.nodeName = node.meta.name
@@ -120,12 +107,13 @@ function nodeByAddress(pod: Pod, nodes: readonly Writable<ClusterNode>[]): Writa
 
 /** Lets a pod run on its node, with an address for each family of the cluster. */
 function run({ pod, isReady }: OpenPod, node: Writable<ClusterNode>, placing: Placing): void {
-  const addresses = pod.hostNetwork ? hostAddresses(node, placing.families) : podAddresses(pod, node, placing)
   pod.hostIPs = hostAddresses(node, placing.families)
-  pod.podIPs = addresses
+  pod.podIPs = pod.hostNetwork ? pod.hostIPs : podAddresses(pod, node, placing)
   pod.phase = 'Running'
-  pod.isReady = isReady && addresses.length > 0
+  pod.isReady = isReady && pod.podIPs.length > 0
   assume(pod, 'status.phase', 'status.conditions', 'status.podIPs', 'status.hostIPs')
+  if (pod.podIPs.length > 0 || !pod.hostNetwork) return
+  tell(placing, pod, { code: 'pod.no-address', message: `the pod gets no address, as ${node.meta.name} has none` })
 }
 
 function hostAddresses(node: ClusterNode, families: readonly Family[]): readonly string[] {
@@ -134,12 +122,13 @@ function hostAddresses(node: ClusterNode, families: readonly Family[]): readonly
 }
 
 function podAddresses(pod: Pod, node: Writable<ClusterNode>, placing: Placing): readonly string[] {
-  const addresses = placing.families.flatMap((family) => nextAddress(node, family, placing) ?? [])
-  if (addresses.length < placing.families.length) {
-    const pool = placing.families.map((family) => printPrefix(placing.ranges.pools[family])).join(' and ')
-    tell(placing, pod, { code: 'pod.range-full', message: `the pod gets no address, as ${pool} is used up` })
-  }
-  return addresses
+  return placing.families.flatMap((family) => {
+    const address = nextAddress(node, family, placing)
+    if (address !== undefined) return [address]
+    const message = `the pod gets no address, as ${printPrefix(placing.ranges.pools[family])} is used up`
+    tell(placing, pod, { code: 'pod.no-address', message })
+    return []
+  })
 }
 
 /** The first address of a range names it, the second is the node's bridge; a full range is followed by a free block. */

@@ -7,15 +7,19 @@ import { type Fields, itemsAt, report, wrongType } from './fields'
 /** One address under a key; absent, null and empty are no address. */
 export function addressAt(fields: Fields, key: string): string | undefined {
   const value = fields.values[key]
-  return value === undefined || value === null || value === '' ? undefined : parseAddress(fields, key, value)
+  if (value === undefined || value === null || value === '') return undefined
+  const address = canonicalOf(value)
+  if (address === undefined) reportBadAddress(fields, key, value)
+  return address
 }
 
 export function addressesAt(fields: Fields, key: string): string[] {
   const addresses: string[] = []
   const items = itemsAt(fields, key)
   for (let index = 0; index < items.length; index++) {
-    const address = parseAddress(fields, key, items[index], index)
+    const address = canonicalOf(items[index])
     if (address !== undefined) addresses.push(address)
+    else reportBadAddress(fields, `${key}[${index}]`, items[index])
   }
   return addresses
 }
@@ -40,22 +44,18 @@ export function cidrAt(fields: Fields, key: string): string | undefined {
   return value === undefined || value === null || value === '' ? undefined : parseCidr(fields, key, value)
 }
 
-/** `index` is the place in the list under the key, if it is one. */
-export function parseAddress(fields: Fields, key: string, value: unknown, index = -1): string | undefined {
-  const address = typeof value === 'string' ? canonicalIp(value) : undefined
-  if (address !== undefined) return address
-  const path = index < 0 ? key : `${key}[${index}]`
+function canonicalOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? canonicalIp(value) : undefined
+}
+
+function reportBadAddress(fields: Fields, path: string, value: unknown): void {
   if (typeof value !== 'string') {
     report(fields, path, { message: wrongType(value, 'an IP address') })
-    return undefined
+    return
   }
   const [reason, hint] = explainBadIp(value.slice(0, 80)).split('; ')
-  report(fields, path, {
-    code: 'manifest.bad-address',
-    message: `${reason}; the address is left out`,
-    ...(hint !== undefined && { hint }),
-  })
-  return undefined
+  const message = `${reason}; the address is left out`
+  report(fields, path, { code: 'manifest.bad-address', message, ...(hint !== undefined && { hint }) })
 }
 
 function parseCidr(fields: Fields, path: string, value: unknown): string | undefined {

@@ -70,7 +70,7 @@ describe('EndpointSlices', () => {
   test('an address of the other family is left out with a finding', () => {
     const { slice, findings } = one({ endpoints: [{ addresses: ['fd00::5', '10.244.1.5'] }] })
     expect(slice?.endpoints[0]?.addresses).toEqual(['10.244.1.5'])
-    expect(findings[0]).toMatchObject({ code: 'slice.family-mismatch', path: 'endpoints[0].addresses[0]' })
+    expect(findings[0]).toMatchObject({ code: 'slice.family-mismatch', path: 'endpoints[0].addresses' })
   })
 
   test('host names are no addresses', () => {

@@ -3,7 +3,7 @@ import { familyOf } from '#base/ip'
 import type { AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, TargetRef } from '#model/endpoint-slice'
 import type { Meta } from '#model/meta'
 import { zoneLabel } from '#model/node'
-import { parseAddress } from './addresses'
+import { addressesAt } from './addresses'
 import {
   type Fields,
   flagAt,
@@ -91,18 +91,14 @@ function parseEndpoint(entry: Fields, addressType: AddressType): Endpoint {
 
 function parseAddresses(entry: Fields, addressType: AddressType): readonly string[] {
   const family = addressType === 'IPv6' ? 'ipv6' : 'ipv4'
-  const addresses: string[] = []
-  const items = itemsAt(entry, 'addresses')
-  for (let index = 0; index < items.length; index++) {
-    const address = parseAddress(entry, 'addresses', items[index], index)
-    if (address === undefined) continue
-    if (familyOf(address) === family) addresses.push(address)
-    else {
-      const message = `${address} stands in a slice of ${addressType}; it is left out`
-      report(entry, `addresses[${index}]`, { code: 'slice.family-mismatch', message })
-    }
-  }
-  return addresses
+  const addresses = addressesAt(entry, 'addresses')
+  if (addresses.every((address) => familyOf(address) === family)) return addresses
+  return addresses.filter((address) => {
+    if (familyOf(address) === family) return true
+    const message = `${address} stands in a slice of ${addressType}; it is left out`
+    report(entry, 'addresses', { code: 'slice.family-mismatch', message })
+    return false
+  })
 }
 
 function parseConditions(fields: Fields): Conditions {

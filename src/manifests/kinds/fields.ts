@@ -135,6 +135,11 @@ export function numberAt(fields: Fields, key: string, bounds: Bounds): number | 
   return number
 }
 
+/** 0 stands for none, as in the API, and so does a port that cannot be read. */
+export function portOrZeroAt(fields: Fields, key: string): number {
+  return fields.values[key] === 0 ? 0 : (numberAt(fields, key, portBounds) ?? 0)
+}
+
 /** One of a few words; another spelling of one is told and read as it, anything else is told and left out. */
 export function wordAt<T extends string>(fields: Fields, key: string, words: readonly T[]): T | undefined {
   const value = fields.values[key]

@@ -3,7 +3,19 @@ import type { Meta } from '#model/meta'
 import type { Container, ContainerPort, Pod, PodPhase } from '#model/pod'
 import type { Protocol } from '#model/service'
 import { addressAt, addressesIn } from './addresses'
-import { type Fields, flagAt, has, mapAt, mapsAt, nameAt, numberAt, portBounds, report, wordAt } from './fields'
+import {
+  type Fields,
+  flagAt,
+  has,
+  mapAt,
+  mapsAt,
+  nameAt,
+  numberAt,
+  portBounds,
+  portOrZeroAt,
+  report,
+  wordAt,
+} from './fields'
 import { explainBadPortName } from './names'
 import type { Writable } from './writable'
 
@@ -88,9 +100,9 @@ function parseContainerPorts(container: Fields): readonly ContainerPort[] {
     if (protocol === undefined) continue
     const port: Writable<ContainerPort> = { containerPort, protocol }
     const name = nameAt(entry, 'name')
-    const hostPort = entry.values.hostPort === 0 ? undefined : numberAt(entry, 'hostPort', portBounds)
+    const hostPort = portOrZeroAt(entry, 'hostPort')
     if (name !== undefined) port.name = checkedPortName(entry, name)
-    if (hostPort !== undefined) port.hostPort = hostPort
+    if (hostPort !== 0) port.hostPort = hostPort
     ports.push(port)
   }
   return ports

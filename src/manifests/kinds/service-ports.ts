@@ -1,7 +1,7 @@
 /** The ports of a Service: numbers, names and targets, and whether the API server could tell them apart. */
 import { describeValue } from '#manifests/text/raw-object'
 import type { ServicePort } from '#model/service'
-import { type Fields, has, mapsAt, nameAt, numberAt, portBounds, report, textAt } from './fields'
+import { type Fields, has, mapsAt, nameAt, numberAt, portBounds, portOrZeroAt, report, textAt } from './fields'
 import { explainBadLabel, explainBadPortName } from './names'
 import { protocolAt } from './pod'
 import type { Writable } from './writable'
@@ -30,7 +30,7 @@ function parsePort(entry: Fields): Writable<ServicePort> | undefined {
   const protocol = protocolAt(entry)
   const targetPort = parseTarget(entry, number)
   if (protocol === undefined || targetPort === undefined) return undefined
-  const nodePort = entry.values.nodePort === 0 ? 0 : (numberAt(entry, 'nodePort', portBounds) ?? 0)
+  const nodePort = portOrZeroAt(entry, 'nodePort')
   const port: Writable<ServicePort> = { name: parseName(entry), protocol, port: number, targetPort, nodePort }
   const appProtocol = nameAt(entry, 'appProtocol')
   if (appProtocol !== undefined) port.appProtocol = appProtocol

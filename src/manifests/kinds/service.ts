@@ -1,10 +1,9 @@
 /** Services, with the defaults that the API server applies to what is left out. */
-import type { Family } from '#base/ip'
-import { familyOf } from '#base/ip'
+import { type Family, familyOf } from '#base/ip'
 import { describeValue, isRecord } from '#manifests/text/raw-object'
 import type { Labels, Meta } from '#model/meta'
 import type { LoadBalancerIngress, Service, ServiceType, TrafficPolicy } from '#model/service'
-import { addressAt, addressesAt, cidrsAt, parseAddress } from './addresses'
+import { addressAt, addressesAt, cidrsAt } from './addresses'
 import {
   type Bounds,
   type Fields,
@@ -15,7 +14,7 @@ import {
   mapsAt,
   nameAt,
   numberAt,
-  portBounds,
+  portOrZeroAt,
   report,
   wordAt,
 } from './fields'
@@ -23,7 +22,7 @@ import { labelsAt } from './meta'
 import { parseServicePorts } from './service-ports'
 import type { Writable } from './writable'
 
-export const familyPolicies = ['SingleStack', 'PreferDualStack', 'RequireDualStack'] as const
+const familyPolicies = ['SingleStack', 'PreferDualStack', 'RequireDualStack'] as const
 
 /** A Service, and what its text left to the API server to choose. */
 export type ServiceText = {
@@ -55,7 +54,7 @@ export function parseService(root: Fields, meta: Meta): ServiceText {
     loadBalancerSourceRanges: cidrsAt(spec, 'loadBalancerSourceRanges'),
     externalTrafficPolicy: wordAt(spec, 'externalTrafficPolicy', trafficPolicies) ?? 'Cluster',
     internalTrafficPolicy: wordAt(spec, 'internalTrafficPolicy', trafficPolicies) ?? 'Cluster',
-    healthCheckNodePort: portOrZero(spec, 'healthCheckNodePort'),
+    healthCheckNodePort: portOrZeroAt(spec, 'healthCheckNodePort'),
     publishNotReadyAddresses: flagAt(spec, 'publishNotReadyAddresses') ?? false,
   }
   fillOptional(spec, service)
@@ -96,13 +95,13 @@ function hasClusterIp(spec: Fields): boolean {
 function parseClusterIps(spec: Fields): readonly string[] {
   const items = itemsAt(spec, 'clusterIPs')
   const first = spec.values.clusterIP
-  if (items.length === 0) return first === 'None' ? ['None'] : [addressAt(spec, 'clusterIP') ?? []].flat()
+  if (items.length === 0) return first === 'None' ? ['None'] : [addressAt(spec, 'clusterIP')].flatMap((ip) => ip ?? [])
   if (typeof first === 'string' && first !== '' && first !== items[0]) {
     const message = `${describeValue(first)} is not what clusterIPs begins with; clusterIPs counts`
     report(spec, 'clusterIP', { code: 'manifest.bad-value', message, hint: 'make them agree' })
   }
   if (items[0] === 'None') return ['None']
-  return items.flatMap((item, index) => parseAddress(spec, 'clusterIPs', item, index) ?? [])
+  return addressesAt(spec, 'clusterIPs')
 }
 
 /** Empty when neither addresses nor `ipFamilies` tell them: they depend on the cluster. */
@@ -140,8 +139,4 @@ function parseIngress(root: Fields): readonly LoadBalancerIngress[] {
     if (hostname !== undefined) ingress.hostname = hostname
     return ingress
   })
-}
-
-export function portOrZero(fields: Fields, key: string): number {
-  return fields.values[key] === 0 ? 0 : (numberAt(fields, key, portBounds) ?? 0)
 }

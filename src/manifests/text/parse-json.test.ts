@@ -35,7 +35,7 @@ describe('JSON texts', () => {
   })
 
   test('a dump that ends in the middle of a log is cut short', () => {
-    const cut = { place: 'line 3, column 2', reason: 'a log does not end', isCut: true }
+    const cut = { place: 'line 3, column 2', reason: 'the log of a container does not end', isCut: true }
     expect(parseJson('{"a": 1}\n==== START logs for container c of pod a/b ====\nx')).toEqual(cut)
   })
 

@@ -26,8 +26,7 @@ function parseSeveral(text: string): readonly JsonText[] | JsonRefusal {
   let line = 1
   let counted = 0
   for (let at = skipLogs(text, 0); at < text.length; ) {
-    if (text.startsWith(logsStart, at))
-      return refuse(text, { at: text.length, reason: 'a log does not end', isCut: true })
+    if (text.startsWith(logsStart, at)) return refuse(text, endlessLog(text))
     const scan = scanJson(text, at)
     if ('reason' in scan) return refuse(text, scan)
     const one = tryJson(text.slice(at, scan.end))
@@ -47,11 +46,15 @@ function skipLogs(text: string, start: number): number {
   let at = skipBlanks(text, start)
   while (text.startsWith(logsStart, at)) {
     const end = text.indexOf('==== END logs', at)
-    const lineEnd = end < 0 ? -1 : text.indexOf('\n', end)
-    if (lineEnd < 0) return at
-    at = skipBlanks(text, lineEnd)
+    if (end < 0) return at
+    const lineEnd = text.indexOf('\n', end)
+    at = lineEnd < 0 ? text.length : skipBlanks(text, lineEnd)
   }
   return at
+}
+
+function endlessLog(text: string): JsonProblem {
+  return { at: text.length, reason: 'the log of a container does not end', isCut: true }
 }
 
 function refuse(text: string, problem: JsonProblem): JsonRefusal {

@@ -1,9 +1,19 @@
-/** The sentence about a file that does not exist, with the nearest one that does. */
+/** Sentences about paths that cannot be read; for one that does not exist, the nearest that does. */
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Failure } from '#base/failure'
+import { codeOf, reasonOf } from './system-error'
 
-export async function explainMissing(path: string, cause: unknown): Promise<Failure> {
+export async function explainError(path: string, error: unknown): Promise<Failure> {
+  const code = codeOf(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return explainMissing(path, error)
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new Failure('input.unreadable', `${path} may not be read by this user; change its permissions`, error)
+  }
+  return new Failure('input.unreadable', `${path} cannot be read (${reasonOf(error)}); check the file`, error)
+}
+
+async function explainMissing(path: string, cause: unknown): Promise<Failure> {
   const folder = dirname(path)
   const names = await readdir(folder).catch(() => undefined)
   const nearest = names === undefined ? undefined : findNearest(basename(path), names)
