@@ -1,6 +1,7 @@
 /** DNAT, REDIRECT, NETMAP, TPROXY, SNAT and MASQUERADE: who the packet is for, and from, after the rule. */
-import { type Ip, parseIp, printIp } from '#base/ip'
+import { compareIp, type Ip, parseIp, printIp } from '#base/ip'
 import { maskWords, parsePrefixOrIp } from '#base/prefix'
+import type { Rule } from '#compile/iptables/rule'
 import { parseMark } from './matches/mark'
 import { addressesOf, parseNatRange, printTarget, singlePort } from './nat-range'
 import type { Fields, HopEvent, Path } from './path'
@@ -36,7 +37,9 @@ function translated(place: Place, before: Fields, step: { readonly did: string; 
 }
 
 function destinationText(fields: Fields): string {
-  return printTarget(fields.destination, fields.destinationPort)
+  return fields.redirectedTo === undefined
+    ? printTarget(fields.destination, fields.destinationPort)
+    : (fields.proxy ?? 'this node')
 }
 
 /** To the node itself: its loopback address for a local process, an address of the interface it came in by otherwise. */
@@ -44,25 +47,33 @@ export function applyRedirect(place: Place, path: Path): Effect {
   const { fields } = path
   const ports = optionValue(place.rule.action?.options ?? [], '--to-ports', '--to-port')
   const port = ports === undefined ? fields.destinationPort : singlePort(ports)
-  const loopback: Ip = parseIp(fields.family === 'ipv4' ? '127.0.0.1' : '::1') ?? fields.destination
-  const own = place.world.nodeIps?.values().next().value
-  const isKnown = fields.way === 'process'
-  const destination = isKnown ? loopback : (parseIp(own ?? '') ?? fields.destination)
+  const own = redirectAddresses(place, fields)
+  const [only, ...others] = own
+  const destination = others.length === 0 ? only : undefined
   const shown =
-    isKnown || own !== undefined ? printTarget(destination, port) : `this node:${ports ?? fields.destinationPort ?? ''}`
+    destination === undefined
+      ? `this node:${ports ?? fields.destinationPort ?? ''}`.replace(/:$/, '')
+      : printTarget(destination, port)
   const sent = {
     ...fields,
-    destination,
+    destination: destination ?? fields.destination,
     destinationPort: port,
     isDnat: true,
     isRedirected: true,
-    proxy: port === undefined || !isKnown ? shown : undefined,
+    redirectedTo: destination === undefined ? own : undefined,
+    proxy: port === undefined || destination === undefined ? shown : undefined,
   }
   return end(
     { ...path, fields: sent },
     'accept',
     translated(place, fields, { did: `redirected to ${shown}`, after: sent }),
   )
+}
+
+/** nf_nat_redirect.c. Which of the node's addresses an interface has, nothing tells. */
+function redirectAddresses({ world }: Place, { way, family }: Fields): readonly Ip[] {
+  const texts = way === 'process' ? [family === 'ipv4' ? '127.0.0.1' : '::1'] : [...(world.nodeIps ?? [])]
+  return texts.flatMap((text) => parseIp(text) ?? []).filter((ip) => ip.family === family)
 }
 
 export function applyNetmap(place: Place, path: Path): Effect {
@@ -114,15 +125,23 @@ export function applySourceNat(place: Place, path: Path): Effect {
   const { rule } = place
   const to = optionValue(rule.action?.options ?? [], '--to-source')
   const range = to === undefined ? undefined : parseNatRange(to)
-  const source = range?.from ?? undefined
+  const isOne = range?.from !== undefined && range.to !== undefined && compareIp(range.from, range.to) === 0
+  const keepsPort = range?.ports === undefined && !changesPort(rule)
   const cause = place.hasMarkGate ? path.markCause : undefined
   const conditions = [...new Set([...(cause?.conditions ?? []), ...place.conditions])]
   const sourceNat = { conditions, rule: cause?.rule ?? rule, to }
-  const fields = { ...path.fields, source, isSnat: true }
+  const source = isOne ? range.from : undefined
+  const sourcePort = keepsPort ? path.fields.sourcePort : undefined
+  const fields = { ...path.fields, source, sourcePort, isSnat: true }
   const did = to === undefined ? 'source replaced by the address of the outgoing interface' : `source replaced by ${to}`
   return end(
     { ...path, fields, sourceNat, sourceInside: undefined, sourceOutside: undefined },
     'accept',
     hopAt(place, did),
   )
+}
+
+/** Otherwise the port stays, unless another connection has it. */
+function changesPort({ action }: Rule): boolean {
+  return action?.options.some(({ flag }) => ['--to-ports', '--random', '--random-fully'].includes(flag)) ?? false
 }

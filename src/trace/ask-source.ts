@@ -1,5 +1,5 @@
 /** Questions about the source address, its port and the interfaces, asked when the packet does not tell. */
-import { parseIp } from '#base/ip'
+import { type Ip, parseIp } from '#base/ip'
 import type { PortRange } from '#base/port-range'
 import { hasPort, printPortRange } from '#base/port-range'
 import type { MaskedAddress } from './masked-address'
@@ -39,6 +39,22 @@ export function sourceIn(view: View, masked: MaskedAddress): Test {
     subject: { kind: 'source-in', prefix: masked.prefix },
     yes: isHost ? `the source is ${text}` : `the source is inside ${text}`,
     no: isHost ? `the source is not ${text}` : `the source is outside ${text}`,
+    usual: false,
+  })
+}
+
+/** A redirected packet's destination is one of several when it is not known which; the others have one. */
+export function destinationFits(view: View, what: string, fits: (ip: Ip) => boolean): Test {
+  const { redirectedTo, destination } = view.fields
+  if (redirectedTo === undefined) return known(fits(destination))
+  const answers = new Set(redirectedTo.map(fits))
+  const [only] = answers
+  if (only !== undefined && answers.size === 1) return known(only)
+  return askOnPath(view.path, {
+    key: `redirected-to:${what}`,
+    subject: { kind: 'fact' },
+    yes: `it is redirected to an address in ${what}`,
+    no: `it is redirected to no address in ${what}`,
     usual: false,
   })
 }

@@ -17,7 +17,7 @@ const indexes = new WeakMap<Chain, ChainIndex>()
 
 /** Numbers of the rules that may match, ascending: all that are left out ask for another destination. */
 export function candidateRules(chain: Chain, fields: Fields): Iterable<number> {
-  if (chain.rules.length < shortChain) return chain.rules.keys()
+  if (chain.rules.length < shortChain || fields.redirectedTo !== undefined) return chain.rules.keys()
   const index = indexOf(chain)
   const byAddress = index.byAddress.get(fields.destination.words.join('.')) ?? []
   const byPort =

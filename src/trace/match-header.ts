@@ -1,6 +1,6 @@
 /** The header clauses of a rule: addresses, interfaces, protocol, fragments. */
 import type { Clause } from '#compile/iptables/rule'
-import { inInterfaceIs, outInterfaceIs, sourceIn } from './ask-source'
+import { destinationFits, inInterfaceIs, outInterfaceIs, sourceIn } from './ask-source'
 import { hasAddress, parseMaskedAddress } from './masked-address'
 import { protocolNumber } from './protocols'
 import { known, negateIf, type Test, undecidable } from './question'
@@ -26,7 +26,7 @@ function compileAddress(kind: 'source' | 'destination', value: string): (view: V
   const masked = parseMaskedAddress(value)
   if (masked === undefined) return () => undecidable(`${kind} "${value}"`)
   if (kind === 'source') return (view) => sourceIn(view, masked)
-  return (view) => known(hasAddress(masked, view.fields.destination))
+  return (view) => destinationFits(view, value, (ip) => hasAddress(masked, ip))
 }
 
 function compileProtocol(value: string): (view: View) => Test {

@@ -29,6 +29,8 @@ export type Fields = {
   readonly isSnat: boolean
   /** The packet is delivered on the node because a target made it so (REDIRECT, TPROXY). */
   readonly isRedirected: boolean
+  /** The addresses of which the destination is one, when a rule redirected the packet and it is not known which. */
+  readonly redirectedTo: readonly Ip[] | undefined
   /** Where a transparent proxy takes the packet whose destination stays as it is. */
   readonly proxy: string | undefined
 }

@@ -44,6 +44,7 @@ const emptyPath: Path = {
     isDnat: false,
     isSnat: false,
     isRedirected: false,
+    redirectedTo: undefined,
     proxy: undefined,
   },
   share: 1,

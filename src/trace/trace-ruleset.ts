@@ -123,6 +123,7 @@ function startOf(packet: Packet, way: Way, world: World): Path {
       isDnat: false,
       isSnat: false,
       isRedirected: false,
+      redirectedTo: undefined,
       proxy: undefined,
     },
     share: 1,

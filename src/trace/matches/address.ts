@@ -1,7 +1,7 @@
 /** addrtype and iprange. */
 import { compareIp, type Ip, parseIp, printIp } from '#base/ip'
 import type { Option } from '#compile/iptables/rule'
-import { askOnPath, sourceIsLocal } from '../ask-source'
+import { askOnPath, destinationFits, sourceIsLocal } from '../ask-source'
 import { known, negateIf, type Test, undecidable } from '../question'
 import type { Decide, View } from '../view'
 import { isBroadcast, isLocal, isMulticast } from '../world'
@@ -94,9 +94,10 @@ export function compileIprange(options: readonly Option[]): Decide {
 
 function rangeTest(view: View, range: { readonly flag: string; readonly from: Ip; readonly to: Ip }): Test {
   const { flag, from, to } = range
-  const address = flag === '--src-range' ? view.fields.source : view.fields.destination
-  if (address !== undefined) return known(compareIp(address, from) >= 0 && compareIp(address, to) <= 0)
   const text = `${printIp(from)}-${printIp(to)}`
+  const isInside = (ip: Ip): boolean => compareIp(ip, from) >= 0 && compareIp(ip, to) <= 0
+  if (flag === '--dst-range') return destinationFits(view, text, isInside)
+  if (view.fields.source !== undefined) return known(isInside(view.fields.source))
   return askOnPath(view.path, {
     key: `source-range:${text}`,
     subject: { kind: 'packet' },

@@ -5,6 +5,7 @@ import { hasPort } from '#base/port-range'
 import { type IpSet, partHasIp, type SetMember, type SetPart } from '#compile/iptables/parse-ipset'
 import type { Option } from '#compile/iptables/rule'
 import { askOnPath } from '../ask-source'
+import type { Fields } from '../path'
 import { protocolNumber } from '../protocols'
 import { known, negateIf, type Test, undecidable } from '../question'
 import type { Decide, View } from '../view'
@@ -55,7 +56,8 @@ function memberTest(view: View, set: IpSet, directions: readonly string[]): Test
 
 function candidates(view: View, set: IpSet, directions: readonly string[]): readonly SetMember[] {
   const first = set.dimensions[0]
-  const address = directions[0] === 'src' ? view.fields.source : view.fields.destination
+  const addresses = addressesOf(view.fields, directions[0] ?? 'dst')
+  const address = addresses?.length === 1 ? addresses[0] : undefined
   if (address === undefined || first !== 'ip' || set.byAddress.size !== set.members.length) {
     if (address === undefined || set.byAddress.size === 0) return set.members
     const exact = set.byAddress.get(address.words.join('.')) ?? []
@@ -86,8 +88,10 @@ function memberFits(view: View, member: SetMember, directions: readonly string[]
 function partFits(view: View, part: SetPart, direction: string): boolean | 'open' {
   const { fields } = view
   if (part.kind === 'prefix' || part.kind === 'range') {
-    const address: Ip | undefined = direction === 'src' ? fields.source : fields.destination
-    return address === undefined ? 'open' : partHasIp(part, address)
+    const addresses = addressesOf(fields, direction)
+    const answers = new Set(addresses?.map((ip) => partHasIp(part, ip)))
+    const [only] = answers
+    return only === undefined || answers.size > 1 ? 'open' : only
   }
   if (part.kind === 'port') {
     if (part.protocol !== undefined && protocolNumber(part.protocol) !== protocolNumber(fields.protocol)) return false
@@ -98,6 +102,12 @@ function partFits(view: View, part: SetPart, direction: string): boolean | 'open
   }
   const name = direction === 'src' ? fields.inInterface : fields.outInterface
   return name === undefined ? 'open' : name === part.text
+}
+
+/** Undefined when nothing is known of it; several when it is one of them. */
+function addressesOf({ source, destination, redirectedTo }: Fields, direction: string): readonly Ip[] | undefined {
+  if (direction === 'src') return source === undefined ? undefined : [source]
+  return redirectedTo ?? [destination]
 }
 
 /** A list of sets holds when one of them does. */
