@@ -53,7 +53,7 @@ function gatherRecord(value: RawRecord, place: Place, into: Gathered): void {
   const kind = kindOf(value, place.list)
   const apiVersion = typeof value.apiVersion === 'string' ? value.apiVersion : (place.list?.apiVersion ?? '')
   if (kind === undefined) reportNoKind(value, place, into)
-  else if (isList(kind, value)) gatherList(value, { kind, apiVersion }, place, into)
+  else if (isList(kind, value)) gatherList({ kind, apiVersion, items: value.items ?? [] }, place, into)
   else if (kind === 'Status' && value.status === 'Failure') reportStatus(value, place, into)
   else into.objects.push({ kind, apiVersion, value, origin: place.origin })
 }
@@ -66,13 +66,15 @@ function kindOf(value: RawRecord, list: Inherited | undefined): string | undefin
   return isAbsent && list !== undefined && list.kind !== '' ? list.kind : undefined
 }
 
-/** Some kinds of objects end in List too, but those have names. */
+/** Some kinds of objects end in List too, but those have names. Go writes null for an empty list. */
 function isList(kind: string, value: RawRecord): boolean {
   const hasName = isRecord(value.metadata) && value.metadata.name !== undefined
   return kind.endsWith('List') && (kind === 'List' || 'items' in value || !hasName)
 }
 
-function gatherList(value: RawRecord, list: Inherited, place: Place, into: Gathered): void {
+type List = Inherited & { readonly items: unknown }
+
+function gatherList(list: List, place: Place, into: Gathered): void {
   if (place.list !== undefined) {
     into.findings.push(
       manifestFinding('manifest.nested-list', {
@@ -83,8 +85,7 @@ function gatherList(value: RawRecord, list: Inherited, place: Place, into: Gathe
   }
   const kind = list.kind.slice(0, -'List'.length)
   const inherited = { kind, apiVersion: kind === '' ? '' : list.apiVersion }
-  // Go writes null for an empty list.
-  const items = value.items ?? []
+  const { items } = list
   if (!Array.isArray(items)) {
     const message = `${describeValue(items)} stands where the items of a ${list.kind} are wanted; it is left out`
     const hint = 'write the items as a list'
