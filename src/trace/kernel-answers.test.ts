@@ -75,6 +75,12 @@ describe('conntrack', () => {
   })
 })
 
+test('a destination that is translated to itself is not DNAT to conntrack', () => {
+  const nat = saveOf('nat', ['PREROUTING -j NETMAP --to 203.0.113.0/28'])
+  const rules = ['FORWARD -m conntrack --ctstate DNAT -j DROP']
+  expect(met(nat + saveOf('filter', rules), forward, fromPod)).toEqual([['PREROUTING -j NETMAP --to 203.0.113.0/28']])
+})
+
 describe('the raw table', () => {
   test('comes before connection tracking: its packets are INVALID, and without a connection mark', () => {
     const rules = [

@@ -1,9 +1,11 @@
 /** conntrack, state: what connection tracking knows of a packet. */
+import { isSameIp } from '#base/ip'
 import { parsePortRange } from '#base/port-range'
 import type { Option } from '#compile/iptables/rule'
 import { sourceIn } from '../ask-source'
 import { cameBack, hasConnection, stateAt } from '../connection'
 import { hasAddress, parseMaskedAddress } from '../masked-address'
+import type { Fields } from '../path'
 import { protocolNumber } from '../protocols'
 import { known, negateIf, type Test, undecidable } from '../question'
 import type { Decide, View } from '../view'
@@ -51,15 +53,20 @@ function addressTest(value: string, test: (masked: NonNullable<ReturnType<typeof
   return masked === undefined ? undecidable(`-m conntrack address ${value}`) : test(masked)
 }
 
-/** DNAT and SNAT are states of their own here: the connection's addresses were translated. */
+/** DNAT and SNAT are states of their own here: the connection's addresses were translated, and to others than before. */
 function stateTest(view: View, value: string): Test {
   const { fields } = view
   const wanted = value.split(',')
   if (!hasConnection(view)) return known(wanted.includes(stateAt(view)))
-  const isNat = (wanted.includes('DNAT') && fields.isDnat) || (wanted.includes('SNAT') && fields.isSnat)
+  const isNat = (wanted.includes('DNAT') && hasNewDestination(fields)) || (wanted.includes('SNAT') && fields.isSnat)
   if (isNat || wanted.includes(fields.state)) return known(true)
   const mayBeNat = fields.state !== 'NEW' && (wanted.includes('DNAT') || wanted.includes('SNAT'))
   return mayBeNat ? undecidable(`the translation of an ${fields.state} connection`) : known(false)
+}
+
+function hasNewDestination({ isDnat, redirectedTo, destination, destinationPort, ...fields }: Fields): boolean {
+  const isSame = isSameIp(destination, fields.originalDestination) && destinationPort === fields.originalPort
+  return isDnat && (redirectedTo !== undefined || !isSame)
 }
 
 /**
