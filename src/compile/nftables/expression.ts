@@ -54,7 +54,7 @@ export type Selector =
   /** `@th,16,16`; offset and length in bits. */
   | { readonly kind: 'raw-payload'; readonly base: string; readonly offset: number; readonly length: number }
   /** An IPv6 extension header; without a field, whether it is there. */
-  | { readonly kind: 'exthdr'; readonly name: string; readonly field?: string; readonly offset?: number }
+  | { readonly kind: 'exthdr'; readonly name: string; readonly field?: string }
   | { readonly kind: 'tcp-option'; readonly name: string; readonly field?: string }
   | {
       readonly kind: 'raw-tcp-option'
@@ -66,7 +66,8 @@ export type Selector =
   | { readonly kind: 'sctp-chunk'; readonly name: string; readonly field?: string }
   | { readonly kind: 'dccp-option'; readonly type: number }
   | { readonly kind: 'meta'; readonly key: string }
-  | { readonly kind: 'ct'; readonly key: string; readonly family?: 'ip' | 'ip6'; readonly direction?: Direction }
+  /** `ct original ip saddr` has key `ip saddr`. */
+  | { readonly kind: 'ct'; readonly key: string; readonly direction?: Direction }
   | { readonly kind: 'rt'; readonly key: string; readonly family?: 'ip' | 'ip6' }
   | { readonly kind: 'socket'; readonly key: string; readonly level?: number }
   | { readonly kind: 'osf'; readonly key: 'name' | 'version'; readonly ttl?: 'loose' | 'skip' }

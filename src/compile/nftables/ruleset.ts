@@ -23,6 +23,10 @@ export type Table = Dumped & {
   readonly chains: ReadonlyMap<string, Chain>
 }
 
+export function rulesetOf(tables: Iterable<Table>): Ruleset {
+  return { tables: new Map(Array.from(tables, (table) => [tableKey(table), table])) }
+}
+
 export function tableKey({ family, name }: Pick<Table, 'family' | 'name'>): string {
   return `${family} ${name}`
 }
@@ -39,6 +43,8 @@ export type NamedSet = Dumped & {
   readonly name: string
   readonly key: DataType
   readonly data?: DataType
+  /** The values of a map may be ranges: `type ipv4_addr : interval ipv4_addr`. */
+  readonly isDataInterval: boolean
   readonly comment?: string
   readonly flags: readonly SetFlag[]
   readonly timeoutMilliseconds?: number

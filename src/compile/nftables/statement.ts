@@ -13,6 +13,7 @@ export type Statement =
   /** `meta mark set …`, `ip dscp set …`: writes into the packet or what the kernel keeps of it. */
   | { readonly kind: 'mangle'; readonly key: Expression; readonly value: Expression }
   | Nat
+  /** Without a type: port unreachable, in the table's own protocol. */
   | { readonly kind: 'reject'; readonly type?: RejectType; readonly code?: Expression }
   | Log
   | { readonly kind: 'queue'; readonly number?: Expression; readonly flags: readonly string[] }
@@ -39,16 +40,16 @@ export type Statement =
       readonly family?: 'ip' | 'ip6'
       readonly address?: Expression
     }
-  /** `tcp option … reset`, `reset tcp option …`: takes the option out. */
+  /** `reset tcp option …` takes the option out. */
   | { readonly kind: 'reset'; readonly option: Expression }
   /** A match or target of iptables-nft that nft cannot tell in its own words. */
   | { readonly kind: 'xt'; readonly type: string; readonly name: string }
   | Other
 
-/** Dumps of nftables leave `==` out and have a word for flags, `in`: any of the bits of `right` is set in `left`. */
+/** Of flags, `in` asks whether any bit of `right` is set in `left`, and `!` whether none is. */
 export type Match = {
   readonly kind: 'match'
-  readonly operator: '==' | '!=' | '<' | '>' | '<=' | '>=' | 'in'
+  readonly operator: '==' | '!=' | '<' | '>' | '<=' | '>=' | 'in' | '!'
   readonly left: Expression
   readonly right: Expression
 }
@@ -66,11 +67,11 @@ export type ObjectKind =
 /** `counter name "x"`, `ct helper set "ftp"`; `name` is a value, or a map that gives the name. */
 export type ObjectUse = { readonly kind: 'object'; readonly object: ObjectKind; readonly name: Expression }
 
-/** `form` tells how a map's value is read: `1.2.3.4 . 80` as address and port, or a whole prefix mapped onto another. */
+/** With `isPrefix` a whole prefix is mapped onto another, host bits kept. A map's value may be address and port. */
 export type Nat = {
   readonly kind: 'snat' | 'dnat' | 'masquerade' | 'redirect'
   readonly family?: 'ip' | 'ip6'
-  readonly form?: 'addr . port' | 'prefix' | 'interval'
+  readonly isPrefix: boolean
   readonly address?: Expression
   readonly port?: Expression
   readonly flags: readonly NatFlag[]
