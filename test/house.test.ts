@@ -33,7 +33,8 @@ function filesUnder(folder: string): readonly string[] {
 }
 
 const allFiles: readonly File[] = filesUnder('src').map((path) => ({ path, text: read(path), room: roomOf(path) }))
-const files = allFiles.filter((file) => !/\.test\.ts$/.test(file.path))
+/** Of the product: tests and what builds values for them are left out. */
+const files = allFiles.filter((file) => !/\.test\.ts$|\/support\//.test(file.path))
 const importPattern =
   /^\s*(?:import|export)\b(?:[^'";]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm
 

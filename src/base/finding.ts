@@ -1,4 +1,5 @@
 /** A finding: something true of the user's cluster or input, told as a value beside the answer. */
+import { plainText } from './text'
 
 export type Severity = 'error' | 'warning' | 'info'
 
@@ -42,5 +43,5 @@ export function printFinding(finding: Finding): string {
   ].filter((part) => part !== undefined && part !== '')
   const where = place.length === 0 ? '' : `${place.join(' ')}: `
   const hint = finding.hint === undefined ? '' : `; ${finding.hint}`
-  return `${finding.severity}: ${where}${finding.message}${hint} [${finding.code}]`
+  return plainText(`${finding.severity}: ${where}${finding.message}${hint} [${finding.code}]`)
 }

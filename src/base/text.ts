@@ -17,15 +17,22 @@ export function listOf(items: readonly string[], most = 10): string {
   return `${items.slice(0, -1).join(', ')} and ${items[items.length - 1]}`
 }
 
+/** Control characters as `?`: names come from files, and a terminal would obey them. */
+export function plainText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '?')
+}
+
 /** Left-aligned columns two blanks apart, the last one unpadded, under a header row. */
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const plain = rows.map((row) => row.map(plainText))
   const widths = header.map((title, column) =>
-    rows.reduce((width, row) => Math.max(width, (row[column] ?? '').length), title.length),
+    plain.reduce((width, row) => Math.max(width, (row[column] ?? '').length), title.length),
   )
   const printRow = (row: readonly string[]): string =>
     row
       .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
       .join('  ')
       .trimEnd()
-  return [header, ...rows].map((row) => `${printRow(row)}\n`).join('')
+  return [header, ...plain].map((row) => `${printRow(row)}\n`).join('')
 }

@@ -72,6 +72,12 @@ test('counts, lists and tables read well', () => {
   expect(printTable(['A', 'LONG'], [['xx', 'y']])).toBe('A   LONG\nxx  y\n')
 })
 
+test('names that carry terminal codes are printed without them', () => {
+  expect(printTable(['A'], [['\u001b[31mred']])).toBe('A\n?[31mred\n')
+  const finding = { code: 'x.y', severity: 'info', message: 'm', object: { kind: 'Pod', name: 'a\u0007b' } } as const
+  expect(printFinding(finding)).toBe('info: Pod a?b: m [x.y]')
+})
+
 test('a broken invariant says whose fault it is', () => {
   expect(() => {
     invariant(false, 'a chain has a name')
