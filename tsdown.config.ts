@@ -1,3 +1,10 @@
 import { defineConfig } from 'tsdown'
 
-export default defineConfig({ entry: ['src/cli/main.ts'], format: 'esm', platform: 'node', target: 'node20', dts: false, fixedExtension: false })
+export default defineConfig({
+  entry: ['src/cli/main.ts'],
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  dts: false,
+  fixedExtension: false,
+})

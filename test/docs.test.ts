@@ -13,11 +13,15 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 type Meaning = { readonly severity: string; readonly meaning: string }
 
 async function allFindings(): Promise<ReadonlyMap<string, Meaning>> {
-  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => /(^|[\\/])findings\.ts$/.test(name))
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /(^|[\\/])findings\.ts$/.test(name),
+  )
   const codes = new Map<string, Meaning>()
   for (const file of files) {
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, 'src', file)).href)
-    const tables = Object.values(exported).filter((value): value is Record<string, Meaning> => typeof value === 'object' && value !== null)
+    const tables = Object.values(exported).filter(
+      (value): value is Record<string, Meaning> => typeof value === 'object' && value !== null,
+    )
     expect(tables, `${file} exports one table of codes`).toHaveLength(1)
     for (const [code, meaning] of Object.entries(tables[0] ?? {})) {
       expect(codes.has(code), `${code} stands in two tables`).toBe(false)
@@ -28,7 +32,9 @@ async function allFindings(): Promise<ReadonlyMap<string, Meaning>> {
 }
 
 function printFindingsPage(codes: ReadonlyMap<string, Meaning>): string {
-  const rows = [...codes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([code, { severity, meaning }]) => `| \`${code}\` | ${severity} | ${meaning} |`)
+  const rows = [...codes]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([code, { severity, meaning }]) => `| \`${code}\` | ${severity} | ${meaning} |`)
   return `# Findings
 
 A finding is something true of the input, told on standard error beside the answer. Its code stands in brackets at the end of the line.
@@ -47,8 +53,14 @@ test('docs/findings.md lists every finding code, and no other', async () => {
 
 test('every code that the sources mention in a finding is in a table', async () => {
   const codes = await allFindings()
-  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-  const used = files.flatMap((name) => [...read(join('src', name)).matchAll(/(?:[fF]inding|note|tell)\w*\((?:[\w.]+, )?'([a-z-]+\.[a-z-]+)'/g)].map(([, code]) => String(code)))
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && !name.endsWith('.test.ts'),
+  )
+  const used = files.flatMap((name) =>
+    [...read(join('src', name)).matchAll(/(?:[fF]inding|note|tell)\w*\((?:[\w.]+, )?'([a-z-]+\.[a-z-]+)'/g)].map(
+      ([, code]) => String(code),
+    ),
+  )
   expect(used.length).toBeGreaterThan(20)
   expect([...new Set(used)].filter((code) => !codes.has(code))).toEqual([])
 })
@@ -57,7 +69,9 @@ test('the version is the package’s', () => {
   expect(version).toBe(JSON.parse(read('package.json')).version)
 })
 
-const readmeCommands = [...read('README.md').matchAll(/^(?:npx )?portolan (.+?)(?:\s+#.*)?$/gm)].map(([, line]) => String(line))
+const readmeCommands = [...read('README.md').matchAll(/^(?:npx )?portolan (.+?)(?:\s+#.*)?$/gm)].map(([, line]) =>
+  String(line),
+)
 
 test('README has commands to run', () => {
   expect(readmeCommands.length).toBeGreaterThan(4)
@@ -93,15 +107,22 @@ test('every file that README, ARCHITECTURE and CONTRIBUTING name is there', () =
 
 test('npm scripts that the pages name are in package.json', () => {
   const scripts = JSON.parse(read('package.json')).scripts as Record<string, string>
-  const named = ['README.md', 'CONTRIBUTING.md'].flatMap((page) => [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name]) => String(name)))
+  const named = ['README.md', 'CONTRIBUTING.md'].flatMap((page) =>
+    [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name]) => String(name)),
+  )
   expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
 })
 
 test('each command and each option has a sentence in --help', () => {
-  const program = buildProgram({ out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false }, () => {})
+  const program = buildProgram(
+    { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false },
+    () => {},
+  )
   const silent = program.commands.flatMap((command) => [
     ...(command.description() === '' ? [command.name()] : []),
-    ...command.options.filter((option) => option.description === '').map((option) => `${command.name()} ${option.flags}`),
+    ...command.options
+      .filter((option) => option.description === '')
+      .map((option) => `${command.name()} ${option.flags}`),
   ])
   expect(silent).toEqual([])
 })
