@@ -14,5 +14,11 @@ test('there are stories, and each begins with the sentence it tells', () => {
 test.each(stories.map((story) => [basename(story.path), story] as const))('%s', async (_, story) => {
   const played = await playStory(story)
   if (process.env.PORTOLAN_UPDATE_CASES === '1') writeFileSync(story.path, played)
-  else expect(played).toBe(story.head + story.sections.map((section) => `-- ${section.kind === 'run' ? 'run: ' : ''}${section.name} --\n${section.body}`).join(''))
+  else
+    expect(played).toBe(
+      story.head +
+        story.sections
+          .map((section) => `-- ${section.kind === 'run' ? 'run: ' : ''}${section.name} --\n${section.body}`)
+          .join(''),
+    )
 })
