@@ -81,6 +81,11 @@ test('a destination that is translated to itself is not DNAT to conntrack', () =
   expect(met(nat + saveOf('filter', rules), forward, fromPod)).toEqual([['PREROUTING -j NETMAP --to 203.0.113.0/28']])
 })
 
+test('what comes in on lo passes rpfilter', () => {
+  const rules = ['PREROUTING -m rpfilter --invert -j DROP', 'PREROUTING -m rpfilter -j ACCEPT']
+  expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])
+})
+
 describe('the raw table', () => {
   test('comes before connection tracking: its packets are INVALID, and without a connection mark', () => {
     const rules = [

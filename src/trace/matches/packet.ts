@@ -58,19 +58,21 @@ function physdevTest(view: View, option: Option): Test {
   })
 }
 
-/** The usual packet passes: its source lies behind the interface it came in by. */
+/** The usual packet passes: its source lies behind the interface it came in by. All that comes by `lo` does (ipt_rpfilter.c). */
 export function compileRpfilter(options: readonly Option[]): Decide {
   const isInverted = options.some((option) => option.flag === '--invert')
   const key = options.some((option) => option.flag === '--loose') ? 'rpfilter:loose' : 'rpfilter'
   return (view) => [
     negateIf(
       isInverted,
-      openQuestion(view, {
-        key,
-        what: 'the way back to the source is the interface it came in by',
-        not: 'the way back to the source is not the interface it came in by',
-        usual: true,
-      }),
+      view.fields.inInterface === 'lo'
+        ? known(true)
+        : openQuestion(view, {
+            key,
+            what: 'the way back to the source is the interface it came in by',
+            not: 'the way back to the source is not the interface it came in by',
+            usual: true,
+          }),
     ),
   ]
 }
