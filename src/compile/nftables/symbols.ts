@@ -1,0 +1,153 @@
+/** The names that nft prints for numbers of a data type. Without them `echo-reply-echo-request` could not be told as 0-8. */
+
+type Names = Readonly<Record<string, number>>
+
+const inOrder = (text: string, from = 0): Names =>
+  Object.fromEntries(text.split(' ').flatMap((name, at) => (name === '.' ? [] : [[name, at + from] as const])))
+
+const bits = (text: string): Names =>
+  Object.fromEntries(text.split(' ').flatMap((name, at) => (name === '.' ? [] : [[name, 2 ** at] as const])))
+
+/** From /etc/protocols, as Debian has it: nft asks the system. */
+const protocols: Names = {
+  ip: 0,
+  icmp: 1,
+  igmp: 2,
+  ggp: 3,
+  ipencap: 4,
+  st: 5,
+  tcp: 6,
+  egp: 8,
+  igp: 9,
+  pup: 12,
+  udp: 17,
+  hmp: 20,
+  'xns-idp': 22,
+  rdp: 27,
+  'iso-tp4': 29,
+  dccp: 33,
+  xtp: 36,
+  ddp: 37,
+  'idpr-cmtp': 38,
+  ipv6: 41,
+  'ipv6-route': 43,
+  'ipv6-frag': 44,
+  idrp: 45,
+  rsvp: 46,
+  gre: 47,
+  esp: 50,
+  ah: 51,
+  skip: 57,
+  'ipv6-icmp': 58,
+  'ipv6-nonxt': 59,
+  'ipv6-opts': 60,
+  rspf: 73,
+  vmtp: 81,
+  eigrp: 88,
+  ospf: 89,
+  'ax.25': 93,
+  ipip: 94,
+  etherip: 97,
+  encap: 98,
+  pim: 103,
+  ipcomp: 108,
+  vrrp: 112,
+  l2tp: 115,
+  isis: 124,
+  sctp: 132,
+  fc: 133,
+  'mobility-header': 135,
+  udplite: 136,
+  'mpls-in-ip': 137,
+  manet: 138,
+  hip: 139,
+  shim6: 140,
+  wesp: 141,
+  rohc: 142,
+  ethernet: 143,
+}
+
+const dscp: Names = {
+  cs0: 0,
+  cs1: 8,
+  cs2: 16,
+  cs3: 24,
+  cs4: 32,
+  cs5: 40,
+  cs6: 48,
+  cs7: 56,
+  df: 0,
+  be: 0,
+  lephb: 1,
+  af11: 10,
+  af12: 12,
+  af13: 14,
+  af21: 18,
+  af22: 20,
+  af23: 22,
+  af31: 26,
+  af32: 28,
+  af33: 30,
+  af41: 34,
+  af42: 36,
+  af43: 38,
+  va: 44,
+  ef: 46,
+}
+
+const icmpTypes: Names = {
+  'echo-reply': 0,
+  'destination-unreachable': 3,
+  'source-quench': 4,
+  redirect: 5,
+  'echo-request': 8,
+  'router-advertisement': 9,
+  'router-solicitation': 10,
+  'time-exceeded': 11,
+  'parameter-problem': 12,
+  'timestamp-request': 13,
+  'timestamp-reply': 14,
+  'info-request': 15,
+  'info-reply': 16,
+  'address-mask-request': 17,
+  'address-mask-reply': 18,
+}
+
+const icmpv6Types: Names = {
+  ...inOrder('destination-unreachable packet-too-big time-exceeded parameter-problem', 1),
+  ...inOrder('echo-request echo-reply mld-listener-query mld-listener-report mld-listener-done', 128),
+  ...inOrder('nd-router-solicit nd-router-advert nd-neighbor-solicit nd-neighbor-advert nd-redirect', 133),
+  'router-renumbering': 138,
+  'ind-neighbor-solicit': 141,
+  'ind-neighbor-advert': 142,
+  'mld2-listener-report': 143,
+}
+
+const icmpCodes: Names = {
+  ...inOrder('net-unreachable host-unreachable prot-unreachable port-unreachable frag-needed'),
+  ...inOrder('net-prohibited host-prohibited', 9),
+  'admin-prohibited': 13,
+}
+
+/** By data type. */
+export const symbols: Readonly<Record<string, Names>> = {
+  inet_proto: protocols,
+  dscp,
+  ecn: inOrder('not-ect ect1 ect0 ce'),
+  icmp_type: icmpTypes,
+  icmpv6_type: icmpv6Types,
+  icmp_code: icmpCodes,
+  icmpv6_code: inOrder('no-route admin-prohibited . addr-unreachable port-unreachable policy-fail reject-route'),
+  icmpx_code: inOrder('no-route port-unreachable host-unreachable admin-prohibited'),
+  ether_type: { ip: 0x800, arp: 0x806, '8021q': 0x8100, ip6: 0x86dd, '8021ad': 0x88a8 },
+  ct_state: { ...bits('invalid established related new'), untracked: 64 },
+  ct_status: bits('expected seen-reply assured confirmed snat dnat . . . dying'),
+  ct_dir: inOrder('original reply'),
+  tcp_flag: bits('fin syn rst psh ack urg ecn cwr'),
+  fib_addrtype: inOrder('unspec unicast local broadcast anycast multicast blackhole unreachable prohibit'),
+  pkt_type: inOrder('host broadcast multicast other'),
+  day: inOrder('Sunday Monday Tuesday Wednesday Thursday Friday Saturday'),
+  nf_proto: { ipv4: 2, ipv6: 10 },
+  arp_op: { ...inOrder('request reply rrequest rreply', 1), inrequest: 8, inreply: 9, nak: 10 },
+  boolean: inOrder('missing exists'),
+}
