@@ -1,6 +1,7 @@
 /** Packets that a kernel was given whose walks were not as traced once: each is the smallest case of its kind. */
 import { describe, expect, test } from 'vitest'
 import { parseIp } from '#base/ip'
+import { parseIpset } from '#compile/iptables/parse-ipset'
 import { parseSave } from '#compile/iptables/parse-save'
 import type { Packet } from '#model/packet'
 import { type RulesetTraceInput, walkEveryPath } from './trace-ruleset'
@@ -79,6 +80,14 @@ test('a destination that is translated to itself is not DNAT to conntrack', () =
   const nat = saveOf('nat', ['PREROUTING -j NETMAP --to 203.0.113.0/28'])
   const rules = ['FORWARD -m conntrack --ctstate DNAT -j DROP']
   expect(met(nat + saveOf('filter', rules), forward, fromPod)).toEqual([['PREROUTING -j NETMAP --to 203.0.113.0/28']])
+})
+
+test('in a set of networks with interfaces the narrowest network decides', () => {
+  const members = ['add s 10.244.1.0/28,cni0', 'add s 10.244.1.9/32,eth0', 'add s 10.244.1.8/32,cni0']
+  const { sets } = parseIpset(['create s hash:net,iface family inet', ...members, ''].join('\n'), 'sets')
+  const save = saveOf('filter', ['FORWARD -m set --match-set s src,src -j DROP'])
+  const isIn = (from: string) => met(save, `${from} → 203.0.113.5`, { ...fromPod, sets }).flat().length > 0
+  expect(['10.244.1.7', '10.244.1.8', '10.244.1.9'].map(isIn)).toEqual([true, true, false])
 })
 
 test('what comes in on lo passes rpfilter', () => {

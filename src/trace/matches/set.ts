@@ -37,7 +37,7 @@ function memberTest(view: View, set: IpSet, directions: readonly string[]): Test
   if (set.family !== undefined && set.family !== view.fields.family) return known(false)
   let best: { readonly member: SetMember; readonly length: number } | undefined
   let open = false
-  for (const member of candidates(view, set, directions)) {
+  for (const member of nearest(view, candidates(view, set, directions), { set, directions })) {
     const fits = memberFits(view, member, directions)
     if (fits === 'open') open = true
     else if (fits && lengthOf(member) > (best?.length ?? -1)) best = { member, length: lengthOf(member) }
@@ -52,6 +52,19 @@ function memberTest(view: View, set: IpSet, directions: readonly string[]): Test
     no: `set ${set.name} does not have its ${sides}`,
     usual: false,
   })
+}
+
+type SetQuery = { readonly set: IpSet; readonly directions: readonly string[] }
+
+/** In a set of networks with interfaces the narrowest network decides: a wider one with the right interface is not tried. */
+function nearest(view: View, members: readonly SetMember[], { set, directions }: SetQuery): readonly SetMember[] {
+  if (!set.dimensions.includes('iface')) return members
+  const holding = members.filter(
+    ({ parts: [net] }) => net !== undefined && partFits(view, net, directions[0] ?? 'dst') !== false,
+  )
+  if (addressesOf(view.fields, directions[0] ?? 'dst')?.length !== 1) return holding
+  const longest = Math.max(0, ...holding.map(lengthOf))
+  return holding.filter((member) => lengthOf(member) === longest)
 }
 
 function candidates(view: View, set: IpSet, directions: readonly string[]): readonly SetMember[] {
