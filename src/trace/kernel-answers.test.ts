@@ -90,6 +90,14 @@ test('in a set of networks with interfaces the narrowest network decides', () =>
   expect(['10.244.1.7', '10.244.1.8', '10.244.1.9'].map(isIn)).toEqual([true, true, false])
 })
 
+test('a set of ports alone is for TCP and UDP', () => {
+  const { sets } = parseIpset('create s bitmap:port range 1-100\nadd s 53\n', 'sets')
+  const save = saveOf('filter', ['FORWARD -m set --match-set s dst -j DROP'])
+  const drops = (protocol: 'tcp' | 'udp' | 'sctp') =>
+    met(save, forward, { ...fromPod, protocol, sets }).flat().length > 0
+  expect([drops('tcp'), drops('udp'), drops('sctp')]).toEqual([true, true, false])
+})
+
 test('what comes in on lo passes rpfilter', () => {
   const rules = ['PREROUTING -m rpfilter --invert -j DROP', 'PREROUTING -m rpfilter -j ACCEPT']
   expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])

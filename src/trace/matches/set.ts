@@ -108,11 +108,14 @@ function partFits(view: View, part: SetPart, direction: string): boolean | 'open
   }
   if (part.kind === 'port') {
     if (part.protocol !== undefined && protocolNumber(part.protocol) !== protocolNumber(fields.protocol)) return false
-    if (part.protocol === undefined && !['tcp', 'udp', 'sctp'].includes(fields.protocol))
+    // A set of ports alone looks at TCP and UDP (ip_set_getport.c ip_set_get_ip_port).
+    if (part.protocol === undefined && !['tcp', 'udp'].includes(fields.protocol))
       return fields.protocol === 'all' ? 'open' : false
     const port = direction === 'src' ? fields.sourcePort : fields.destinationPort
     return port === undefined ? 'open' : hasPort(part.ports, port)
   }
+  // The type and code of ICMP stand where others have a port.
+  if (/^icmp(v6)?:/.test(part.text)) return fields.protocol.startsWith('icmp') ? 'open' : false
   const name = direction === 'src' ? fields.inInterface : fields.outInterface
   return name === undefined ? 'open' : name === part.text
 }
