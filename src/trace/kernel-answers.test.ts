@@ -103,6 +103,13 @@ test('what comes in on lo passes rpfilter', () => {
   expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])
 })
 
+test('a source that is translated to itself is not SNAT to conntrack, and what it was is remembered', () => {
+  const nat = saveOf('nat', ['POSTROUTING -j SNAT --to-source 192.168.50.11'])
+  const rules = ['INPUT -m conntrack --ctorigsrc 10.244.1.1 -j ACCEPT', 'INPUT -m conntrack --ctstate SNAT -j DROP']
+  const from = (source: string) => met(nat + saveOf('filter', rules), `${source} → 192.168.50.11`)[0]?.slice(1)
+  expect([from('192.168.50.11'), from('10.244.1.1')]).toEqual([[], [rules[0]]])
+})
+
 describe('the raw table', () => {
   test('comes before connection tracking: its packets are INVALID, and without a connection mark', () => {
     const rules = [

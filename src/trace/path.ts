@@ -23,6 +23,7 @@ export type Fields = {
   readonly connmark: number | undefined
   readonly state: ConnectionState
   readonly icmp: { readonly type: number; readonly code: number } | undefined
+  readonly originalSource: Ip | undefined
   readonly originalDestination: Ip
   readonly originalPort: number | undefined
   readonly isDnat: boolean

@@ -39,6 +39,7 @@ const emptyPath: Path = {
     connmark: 0,
     state: 'NEW',
     icmp: undefined,
+    originalSource: undefined,
     originalDestination: { family: 'ipv4', words: [0] },
     originalPort: undefined,
     isDnat: false,

@@ -103,6 +103,7 @@ function walkWay(walk: WalkInput, way: Way): readonly Outcome[] {
 /** The kernel sends to an address of the node from that same address. */
 function startOf(packet: Packet, way: Way, world: World): Path {
   const isLoop = way === 'process' && isLocal(world, packet.destination) === true
+  const source = packet.source ?? (isLoop ? packet.destination : undefined)
   return {
     fields: {
       way,
@@ -110,7 +111,7 @@ function startOf(packet: Packet, way: Way, world: World): Path {
       protocol: packet.protocol,
       destination: packet.destination,
       destinationPort: packet.destinationPort,
-      source: packet.source ?? (isLoop ? packet.destination : undefined),
+      source,
       sourcePort: packet.sourcePort,
       inInterface: way === 'process' ? '' : packet.inInterface,
       outInterface: undefined,
@@ -118,6 +119,7 @@ function startOf(packet: Packet, way: Way, world: World): Path {
       connmark: 0,
       state: packet.state ?? 'NEW',
       icmp: packet.icmp,
+      originalSource: source,
       originalDestination: packet.destination,
       originalPort: packet.destinationPort,
       isDnat: false,

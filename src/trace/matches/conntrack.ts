@@ -4,7 +4,7 @@ import { parsePortRange } from '#base/port-range'
 import type { Option } from '#compile/iptables/rule'
 import { sourceIn } from '../ask-source'
 import { cameBack, hasConnection, stateAt } from '../connection'
-import { hasAddress, parseMaskedAddress } from '../masked-address'
+import { hasAddress, type MaskedAddress, parseMaskedAddress } from '../masked-address'
 import type { Fields } from '../path'
 import { protocolNumber } from '../protocols'
 import { known, negateIf, type Test, undecidable } from '../question'
@@ -31,7 +31,7 @@ function optionTest(view: View, option: Option): Test {
     case '--ctorigdst':
       return addressTest(value, (masked) => known(hasAddress(masked, fields.originalDestination)))
     case '--ctorigsrc':
-      return addressTest(value, (masked) => (fields.isSnat ? undecidable('--ctorigsrc') : sourceIn(view, masked)))
+      return addressTest(value, (masked) => originalSourceIn(view, masked))
     case '--ctorigdstport': {
       const range = parsePortRange(value)
       const port = fields.originalPort
@@ -48,7 +48,7 @@ function optionTest(view: View, option: Option): Test {
   }
 }
 
-function addressTest(value: string, test: (masked: NonNullable<ReturnType<typeof parseMaskedAddress>>) => Test): Test {
+function addressTest(value: string, test: (masked: MaskedAddress) => Test): Test {
   const masked = parseMaskedAddress(value)
   return masked === undefined ? undecidable(`-m conntrack address ${value}`) : test(masked)
 }
@@ -58,8 +58,9 @@ function stateTest(view: View, value: string): Test {
   const { fields } = view
   const wanted = value.split(',')
   if (!hasConnection(view)) return known(wanted.includes(stateAt(view)))
-  const isNat = (wanted.includes('DNAT') && hasNewDestination(fields)) || (wanted.includes('SNAT') && fields.isSnat)
-  if (isNat || wanted.includes(fields.state)) return known(true)
+  const isDnat = wanted.includes('DNAT') && hasNewDestination(fields)
+  if (isDnat || wanted.includes(fields.state)) return known(true)
+  if (wanted.includes('SNAT') && fields.isSnat) return newSourceTest(fields)
   const mayBeNat = fields.state !== 'NEW' && (wanted.includes('DNAT') || wanted.includes('SNAT'))
   return mayBeNat ? undecidable(`the translation of an ${fields.state} connection`) : known(false)
 }
@@ -67,6 +68,19 @@ function stateTest(view: View, value: string): Test {
 function hasNewDestination({ isDnat, redirectedTo, destination, destinationPort, ...fields }: Fields): boolean {
   const isSame = isSameIp(destination, fields.originalDestination) && destinationPort === fields.originalPort
   return isDnat && (redirectedTo !== undefined || !isSame)
+}
+
+/** A masquerade may well give a packet the address it has; a port that is changed makes it another source. */
+function newSourceTest({ source, sourcePort, originalSource }: Fields): Test {
+  if (source === undefined || originalSource === undefined) return undecidable('--ctstate SNAT')
+  if (!isSameIp(source, originalSource)) return known(true)
+  return sourcePort === undefined ? undecidable('--ctstate SNAT') : known(false)
+}
+
+function originalSourceIn(view: View, masked: MaskedAddress): Test {
+  const { isSnat, originalSource } = view.fields
+  if (originalSource !== undefined) return known(hasAddress(masked, originalSource))
+  return isSnat ? undecidable('--ctorigsrc') : sourceIn(view, masked)
 }
 
 /**
