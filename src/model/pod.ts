@@ -16,6 +16,16 @@ export type Container = {
   readonly restartPolicy?: string
 }
 
+/** An option of resolv.conf, such as `ndots` with its value, or `edns0` without one. */
+export type DnsOption = { readonly name: string; readonly value?: string }
+
+/** `spec.dnsConfig`: what the kubelet adds to the resolv.conf that the policy gives. */
+export type PodDnsConfig = {
+  readonly nameservers: readonly string[]
+  readonly searches: readonly string[]
+  readonly options: readonly DnsOption[]
+}
+
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
 
 export type Pod = {
@@ -27,6 +37,7 @@ export type Pod = {
   readonly hostname?: string
   readonly subdomain?: string
   readonly dnsPolicy: string
+  readonly dnsConfig?: PodDnsConfig
   readonly phase: PodPhase
   /** Canonical addresses, `status.podIPs` order; empty when the pod has none yet. */
   readonly podIPs: readonly string[]

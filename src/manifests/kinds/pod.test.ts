@@ -142,3 +142,27 @@ test.each(['010.0.0.1', '::ffff:10.0.0.1', '10.244.1', 'fe80::1%eth0', '10.244.1
     })
   },
 )
+
+describe('dnsConfig', () => {
+  test('nameservers, searches and options are read, an option with or without a value', () => {
+    const dnsConfig = {
+      nameservers: ['10.96.0.10', 'bad'],
+      searches: ['corp.example'],
+      options: [{ name: 'ndots', value: '2' }, { name: 'edns0' }, { value: 'x' }],
+    }
+    const { pod, problems } = one({ spec: { nodeName: 'node-a', dnsPolicy: 'None', dnsConfig }, status: running })
+    expect(problems).toEqual(['manifest.bad-address'])
+    expect(pod('web-0')).toMatchObject({
+      dnsPolicy: 'None',
+      dnsConfig: {
+        nameservers: ['10.96.0.10'],
+        searches: ['corp.example'],
+        options: [{ name: 'ndots', value: '2' }, { name: 'edns0' }],
+      },
+    })
+  })
+
+  test('a pod without one has none', () => {
+    expect(one({ spec: { nodeName: 'node-a' }, status: running }).pod('web-0')).not.toHaveProperty('dnsConfig')
+  })
+})

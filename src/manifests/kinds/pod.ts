@@ -1,6 +1,6 @@
 /** Pods, and the pod specs inside workloads: containers and their ports, placement, addresses, readiness. */
 import type { Meta } from '#model/meta'
-import type { Container, ContainerPort, Pod, PodPhase } from '#model/pod'
+import type { Container, ContainerPort, DnsOption, Pod, PodDnsConfig, PodPhase } from '#model/pod'
 import type { Protocol } from '#model/service'
 import { addressAt, addressesIn } from './addresses'
 import {
@@ -22,7 +22,7 @@ import type { Writable } from './writable'
 /** What a pod template and a pod have alike. */
 export type PodSpec = Pick<
   Pod,
-  'containers' | 'initContainers' | 'nodeName' | 'hostNetwork' | 'hostname' | 'subdomain' | 'dnsPolicy'
+  'containers' | 'initContainers' | 'nodeName' | 'hostNetwork' | 'hostname' | 'subdomain' | 'dnsPolicy' | 'dnsConfig'
 >
 
 const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Protocol[]
@@ -63,13 +63,27 @@ export function parsePod(root: Fields, meta: Meta): Writable<Pod> {
   return pod
 }
 
-function fillNames(spec: Fields, pod: Writable<Pick<PodSpec, 'nodeName' | 'hostname' | 'subdomain'>>): void {
+function fillNames(
+  spec: Fields,
+  pod: Writable<Pick<PodSpec, 'nodeName' | 'hostname' | 'subdomain' | 'dnsConfig'>>,
+): void {
   const nodeName = nameAt(spec, 'nodeName')
   const hostname = nameAt(spec, 'hostname')
   const subdomain = nameAt(spec, 'subdomain')
   if (nodeName !== undefined) pod.nodeName = nodeName
   if (hostname !== undefined) pod.hostname = hostname
   if (subdomain !== undefined) pod.subdomain = subdomain
+  if (has(spec, 'dnsConfig')) pod.dnsConfig = parseDnsConfig(mapAt(spec, 'dnsConfig'))
+}
+
+function parseDnsConfig(config: Fields): PodDnsConfig {
+  const options = mapsAt(config, 'options').flatMap((entry): DnsOption[] => {
+    const name = nameAt(entry, 'name')
+    const value = textAt(entry, 'value')
+    if (name === undefined) return []
+    return [value === undefined ? { name } : { name, value }]
+  })
+  return { nameservers: addressesAt(config, 'nameservers'), searches: textsAt(config, 'searches'), options }
 }
 
 function parseContainers(spec: Fields, key: string): readonly Container[] {
