@@ -2,7 +2,7 @@
 import type { Meta } from '#model/meta'
 import type { Container, ContainerPort, DnsOption, Pod, PodDnsConfig, PodPhase } from '#model/pod'
 import type { Protocol } from '#model/service'
-import { addressAt, addressesIn } from './addresses'
+import { addressAt, addressesAt, addressesIn } from './addresses'
 import {
   type Fields,
   flagAt,
@@ -14,6 +14,8 @@ import {
   portBounds,
   portOrZeroAt,
   report,
+  textAt,
+  textsAt,
   wordAt,
 } from './fields'
 import { explainBadPortName } from './names'
