@@ -93,7 +93,7 @@ function selectorJson(selector: Selector): JsonObject {
         ipsec: { key: selector.key, family: selector.family, dir: selector.direction, spnum: selector.policy },
       }
     case 'fib':
-      return { fib: { result: selector.result, flags: oneOrMany(selector.flags) } }
+      return { fib: { result: selector.result, flags: selector.flags } }
     case 'exthdr':
       return { exthdr: { name: selector.name, field: selector.field } }
     case 'tcp-option':

@@ -17,7 +17,7 @@ export function printRule({ statements, comment }: Rule, place: StatementPlace):
 export function printStatement(statement: Statement, place: StatementPlace): string {
   switch (statement.kind) {
     case 'match':
-      return printMatch(statement)
+      return printMatch(statement, place)
     case 'vmap':
       return printVerdictMap(statement.key, statement.data)
     case 'mangle':
@@ -113,12 +113,18 @@ function option(name: string, value: number | undefined): string {
   return value === undefined ? '' : ` ${name} ${value}`
 }
 
-function printMatch({ operator, left, right }: Match): string {
+function printMatch({ operator, left, right }: Match, { isScript }: StatementPlace): string {
   if (left.kind === 'binary' && left.operator === '&' && left.right.kind === 'list')
     return printFlagMatch(operator, left, right)
   const types = typesOf(left)
   const sign = needsSign(operator, left, right, types) ? `${operator} ` : ''
-  return `${printExpression(left, types)} ${sign}${printExpression(right, types)}`
+  return `${printExpression(left, types)} ${sign}${printExpression(isScript ? keptSet(right) : right, types)}`
+}
+
+/** nft makes a value of a set with one element; the same element twice is still a set of one. */
+function keptSet(right: Expression): Expression {
+  if (right.kind !== 'set' || right.elements.length !== 1) return right
+  return { kind: 'set', elements: [...right.elements, ...right.elements] }
 }
 
 /** `==` and `in` go without saying, but a flag without a sign means `in`, and after an operator a sign must follow. */

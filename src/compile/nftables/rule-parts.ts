@@ -55,8 +55,9 @@ export function changeMark(operator: '|' | '^', mark: number): Statement {
   return { kind: 'mangle', key: meta('mark'), value }
 }
 
-/** `meta mark & M == 0`, or `!= 0`. */
+/** `meta mark & M == 0`, or `!= 0`. Of the highest bit nft makes a prefix: `meta mark 0x00000000/1`. */
 export function hasMark(mark: number, operator: '==' | '!='): Match {
+  if (mark === 2 ** 31) return matches(meta('mark'), { kind: 'prefix', address: constant(0), length: 1 }, operator)
   const left: Expression = { kind: 'binary', operator: '&', left: meta('mark'), right: constant(mark) }
   return matches(left, constant(0), operator)
 }
