@@ -3,7 +3,7 @@ import type { Element, Expression, Selector, Verdict } from './expression'
 import { printDuration } from './print-duration'
 import { printState } from './print-state'
 import { printRangeEnd, printValue } from './print-value'
-import { typesOf, type ValueType, valueTypeOf } from './value-types'
+import { typesOf, type ValueType, valueTypeOf } from './value-type'
 
 /** `types` are those of the parts of the value: of what it is compared with, or of what it is written to. */
 export function printExpression(expression: Expression, types: readonly ValueType[]): string {

@@ -7,7 +7,7 @@ import type { Chain, DataType, Flowtable, NamedSet, Ruleset, Table } from './rul
 import { templateJson } from './state-json'
 import type { Rule } from './statement'
 import { statementJson } from './statement-json'
-import { typesOfData } from './value-types'
+import { typesOfData } from './value-type'
 
 const metainfo = { version: '1.0.6', release_name: 'Lester Gooch #5', json_schema_version: 1 }
 

@@ -3,7 +3,7 @@ import { printDuration } from './print-duration'
 import { type ElementTypes, printElement, printLeft } from './print-expression'
 import { printTemplate } from './print-state'
 import type { DataType, NamedSet } from './ruleset'
-import { typesOfData } from './value-types'
+import { typesOfData } from './value-type'
 
 /** The lines between the braces, without their indent. */
 export function setLines(set: NamedSet): string[] {

@@ -4,7 +4,7 @@ import { isVerdict, printElement, printExpression, printLeft, printVerdict, prin
 import { printState } from './print-state'
 import type { TableFamily } from './ruleset'
 import type { Log, Match, Nat, ObjectUse, Rule, SetUpdate, Statement } from './statement'
-import { typesOf, type ValueType, valueTypeOf } from './value-types'
+import { typesOf, type ValueType, valueTypeOf } from './value-type'
 
 /** `isScript`: for `nft -f`, where a few statements want another spelling than lists have. */
 export type StatementPlace = { readonly family: TableFamily; readonly indent: string; readonly isScript: boolean }

@@ -1,7 +1,7 @@
 /** Constants as `nft list` writes them, by their data type. */
 import type { Value } from './expression'
 import { printDuration } from './print-duration'
-import type { ValueType } from './value-types'
+import type { ValueType } from './value-type'
 
 export function printValue(value: Value['value'], type: ValueType | undefined): string {
   if (typeof value === 'string') return printText(value, type)
