@@ -98,6 +98,13 @@ test('a set of ports alone is for TCP and UDP', () => {
   expect([drops('tcp'), drops('udp'), drops('sctp')]).toEqual([true, true, false])
 })
 
+test('the time to live is another one after forwarding', () => {
+  const rules = (chain: string) => [`${chain} -m ttl --ttl-lt 64 -j LOG`, `${chain} -m ttl --ttl-lt 64 -j ACCEPT`]
+  const all = [...rules('PREROUTING'), ...rules('FORWARD')]
+  const counts = met(saveOf('mangle', all), forward, fromPod).map((path) => path.length)
+  expect(counts.sort()).toEqual([0, 2, 2, 4])
+})
+
 test('what comes in on lo passes rpfilter', () => {
   const rules = ['PREROUTING -m rpfilter --invert -j DROP', 'PREROUTING -m rpfilter -j ACCEPT']
   expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])

@@ -98,13 +98,17 @@ export function compileIpsecPolicy(options: readonly Option[]): Decide {
 export function compileOpen(name: string, options: readonly Option[], usual: boolean): Decide {
   const isNot = options[0]?.not ?? false
   const text = options.map((option) => [option.flag.replace(/^--/, ''), ...option.values].join(' ')).join(', ')
-  const what = `${name} (${text})`
-  return (view) => [
-    negateIf(
-      isNot,
-      openQuestion(view, { key: `open:${name}:${text}`, what: `${what} holds`, not: `${what} does not hold`, usual }),
-    ),
-  ]
+  return (view) => {
+    const when = isOneHopOlder(name, view) ? ' after forwarding' : ''
+    const what = `${name} (${text})`
+    const question = { key: `open:${name}:${text}${when}`, what: `${what} holds${when}`, usual }
+    return [negateIf(isNot, openQuestion(view, { ...question, not: `${what} does not hold${when}` }))]
+  }
+}
+
+/** The kernel counts the time to live down before FORWARD (ip_forward.c), so that what was asked before is asked anew. */
+function isOneHopOlder(name: string, { fields, hook }: View): boolean {
+  return (name === 'ttl' || name === 'hl') && fields.way === 'wire' && (hook === 'FORWARD' || hook === 'POSTROUTING')
 }
 
 type OpenQuestion = { readonly key: string; readonly what: string; readonly not: string; readonly usual: boolean }
