@@ -119,11 +119,13 @@ export function outInterfaceIs(view: View, pattern: string): Test {
   const { outInterface } = view.fields
   if (outInterface !== undefined) return known(coversPattern(pattern, outInterface))
   if (pattern === '+') return known(true)
+  const { isRerouted } = view.fields
+  const leaves = isRerouted ? 'leave for its new destination' : 'leave'
   return askOnPath(view.path, {
-    key: `out:${pattern}`,
-    subject: { kind: 'out-interface', pattern },
-    yes: `it leaves through ${pattern}`,
-    no: `it does not leave through ${pattern}`,
+    key: `out:${pattern}${isRerouted ? ':rerouted' : ''}`,
+    subject: { kind: 'out-interface', pattern, isRerouted },
+    yes: `it ${leaves.replace('leave', 'leaves')} through ${pattern}`,
+    no: `it does not ${leaves} through ${pattern}`,
     usual: false,
   })
 }

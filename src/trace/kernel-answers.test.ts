@@ -167,6 +167,18 @@ test('SNAT to a range leaves open which address it is', () => {
 })
 
 describe('hooks', () => {
+  test('a process’s packet that OUTPUT translates may leave through another interface than OUTPUT saw', () => {
+    const rules = {
+      nat: ['OUTPUT -p udp -j DNAT --to-destination 10.244.1.9'],
+      mangle: ['POSTROUTING -o cni0 -j LOG', 'POSTROUTING -o eth0 -j LOG'],
+      filter: ['OUTPUT -o eth0 -j LOG', 'OUTPUT -o cni0 -j LOG'],
+    }
+    const save = Object.entries(rules)
+      .map(([table, lines]) => saveOf(table, lines))
+      .join('')
+    expect(met(save, '192.168.50.11 → 203.0.113.5')).toContainEqual([...rules.nat, rules.filter[0], rules.mangle[0]])
+  })
+
   test('iptables-nft hangs security behind nat at INPUT, the legacy engine before it', () => {
     const rules = ['*nat', '-A INPUT -j LOG', 'COMMIT', '*security', '-A INPUT -j ACCEPT', 'COMMIT', '']
     const orderOf = (variant: 'nf_tables' | 'legacy') =>

@@ -18,6 +18,8 @@ export type Fields = {
   readonly sourcePort: number | undefined
   readonly inInterface: string | undefined
   readonly outInterface: string | undefined
+  /** OUTPUT gave a process's packet another destination, for which the kernel asked the routes again. */
+  readonly isRerouted: boolean
   /** Undefined after a target that sets it to something Portolan cannot compute. */
   readonly mark: number | undefined
   readonly connmark: number | undefined
@@ -128,6 +130,9 @@ function impliedAnswer(entry: Answers, question: Question): boolean | undefined 
   }
   if (earlier.kind !== 'in-interface' && earlier.kind !== 'out-interface') return undefined
   if (subject.kind !== earlier.kind) return undefined
+  if (subject.kind === 'out-interface' && earlier.kind === subject.kind && subject.isRerouted !== earlier.isRerouted) {
+    return undefined
+  }
   if (entry.answer) {
     if (coversPattern(subject.pattern, earlier.pattern)) return true
     return coversPattern(earlier.pattern, subject.pattern) ? undefined : false

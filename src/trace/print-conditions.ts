@@ -35,6 +35,7 @@ const emptyPath: Path = {
     sourcePort: undefined,
     inInterface: undefined,
     outInterface: undefined,
+    isRerouted: false,
     mark: 0,
     connmark: 0,
     state: 'NEW',

@@ -10,7 +10,7 @@ export type Subject =
   | { readonly kind: 'source-in'; readonly prefix: Prefix }
   | { readonly kind: 'source-port'; readonly range: PortRange }
   | { readonly kind: 'in-interface'; readonly pattern: string }
-  | { readonly kind: 'out-interface'; readonly pattern: string }
+  | { readonly kind: 'out-interface'; readonly pattern: string; readonly isRerouted: boolean }
   | { readonly kind: 'packet' }
   | { readonly kind: 'fact' }
 

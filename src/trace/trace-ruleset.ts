@@ -115,6 +115,7 @@ function startOf(packet: Packet, way: Way, world: World): Path {
       sourcePort: packet.sourcePort,
       inInterface: way === 'process' ? '' : packet.inInterface,
       outInterface: undefined,
+      isRerouted: false,
       mark: packet.mark ?? 0,
       connmark: 0,
       state: packet.state ?? 'NEW',

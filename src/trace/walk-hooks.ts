@@ -1,5 +1,5 @@
 /** Takes a packet through netfilter's hooks and tables in the kernel's order, and through the routing decision between them. */
-import { type Ip, printIp } from '#base/ip'
+import { type Ip, isSameIp, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
 import type { Ruleset, Table } from '#compile/iptables/rule'
 import { destinationIsLocal } from './matches/address'
@@ -55,14 +55,20 @@ function walkFromWire(walk: HookWalk, start: Path): readonly Outcome[] {
   return outcomes
 }
 
-/** A local packet for a local address comes back in through `lo`; its connection keeps the translation it has. */
+/**
+ * All of OUTPUT sees the interface that was chosen for the first destination; after it the routes are asked again
+ * (nf_nat_proto.c nf_nat_ipv4_local_fn). A local packet for a local address comes back in through `lo`; its connection
+ * keeps the translation it has.
+ */
 function walkFromProcess(walk: HookWalk, start: Path): readonly Outcome[] {
   const first = setOut(walk, start, destinationStands(walk, start))
   const sent = walkTables(walk, 'OUTPUT', [first])
   const outcomes = [...sent.ended]
   for (const path of sent.live) {
     const isLoop = destinationStands(walk, path)
-    const left = walkTables(walk, 'POSTROUTING', [setOut(walk, path, isLoop)])
+    const isRerouted = !isSameIp(path.fields.destination, start.fields.destination)
+    const routed = { ...path, fields: { ...path.fields, isRerouted } }
+    const left = walkTables(walk, 'POSTROUTING', [setOut(walk, routed, isLoop)])
     if (!isLoop) {
       outcomes.push(...finish(left, 'sent'))
       continue
