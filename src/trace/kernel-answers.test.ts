@@ -167,6 +167,11 @@ test('SNAT to a range leaves open which address it is', () => {
 })
 
 describe('hooks', () => {
+  test.each(['255.255.255.255', '224.0.0.1'])('a packet for many receivers goes to INPUT: %s', (many) => {
+    const save = saveOf('filter', ['FORWARD -j DROP', 'INPUT -j ACCEPT'])
+    expect(met(save, `10.244.1.9 → ${many}`, fromPod)).toEqual([['INPUT -j ACCEPT']])
+  })
+
   test('a process’s packet that OUTPUT translates may leave through another interface than OUTPUT saw', () => {
     const rules = {
       nat: ['OUTPUT -p udp -j DNAT --to-destination 10.244.1.9'],

@@ -6,7 +6,7 @@ import { destinationIsLocal } from './matches/address'
 import { type Fields, type HopEvent, type Path, withHop } from './path'
 import type { Hook } from './view'
 import { walkBaseChain } from './walk-chain'
-import { isLocal, type World } from './world'
+import { isBroadcast, isLocal, isMulticast, type World } from './world'
 
 /** `delivered`: how the packet left the rules alive. */
 export type Outcome = {
@@ -159,21 +159,26 @@ function natNote(at: TableAt, fields: Fields): HopEvent {
   return { hook: at.hook, table: 'nat', kind: 'note', did: 'nat not consulted', because }
 }
 
-/** INPUT for the node's own addresses, FORWARD for others; an address whose place is not known is forwarded unless the path assumed it local. */
+/**
+ * INPUT for the node's own addresses and for those of many receivers, which only a multicast router forwards; FORWARD for
+ * others, and for an address whose place is not known unless the path assumed it local.
+ */
 function route(walk: HookWalk, path: Path): { readonly path: Path; readonly isLocal: boolean } {
+  const { destination } = path.fields
   const test = destinationIsLocal({ path, fields: path.fields, hook: 'PREROUTING', table: '', world: walk.world })
-  const isOwn = test.kind === 'known' && test.holds
-  const text = printIp(path.fields.destination)
-  const hop: HopEvent = isOwn
-    ? {
-        hook: 'routing',
-        kind: 'note',
-        did: 'delivered to this node',
-        because: path.fields.isRedirected ? 'a rule redirected it' : `${text} is an address of this node`,
-      }
-    : { hook: 'routing', kind: 'note', did: 'forwarded', because: whyForwarded(test.kind === 'known', text) }
-  const routed = withHop(path, hop)
+  const isOwn = isMulticast(destination) || isBroadcast(destination) || (test.kind === 'known' && test.holds)
+  const text = printIp(destination)
+  const [did, because] = isOwn
+    ? ['delivered to this node', whyDelivered(path, text)]
+    : ['forwarded', whyForwarded(test.kind === 'known', text)]
+  const routed = withHop(path, { hook: 'routing', kind: 'note', did, because })
   return { path: isOwn ? routed : setOut(walk, routed, false), isLocal: isOwn }
+}
+
+function whyDelivered({ fields }: Path, text: string): string {
+  if (fields.isRedirected) return 'a rule redirected it'
+  if (isMulticast(fields.destination)) return `${text} is a group, and a process of the node may have joined it`
+  return isBroadcast(fields.destination) ? `${text} is for every node` : `${text} is an address of this node`
 }
 
 function whyForwarded(isKnown: boolean, text: string): string {
