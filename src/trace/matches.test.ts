@@ -87,7 +87,7 @@ const matches: readonly (readonly [clauses: string, ask: Ask])[] = [
   ['-m connmark --mark 0x0/0xff', {}],
   ['-m addrtype --dst-type LOCAL', { to: '192.0.2.1', isLocalSource: true }],
   ['-m addrtype ! --dst-type LOCAL', {}],
-  ['-m addrtype --dst-type MULTICAST', { to: '224.0.0.1' }],
+  ['-m addrtype --dst-type MULTICAST', { to: '224.0.0.1', isLocalSource: true }],
   ['-m addrtype --src-type LOCAL', { from: '192.0.2.1', isLocalSource: true }],
   ['-m iprange --src-range 10.0.0.5-10.0.0.20', {}],
   ['-m iprange ! --dst-range 10.0.0.5-10.0.0.20', {}],
