@@ -117,6 +117,23 @@ test('a source that is translated to itself is not SNAT to conntrack, and what i
   expect([from('192.168.50.11'), from('10.244.1.1')]).toEqual([[], [rules[0]]])
 })
 
+describe('a packet that is not its connection’s first', () => {
+  const sent = { ...fromPod, state: 'ESTABLISHED' } as const
+
+  test('may be an answer, whose connection has the other addresses', () => {
+    const rule = 'FORWARD -m conntrack --ctorigdst 10.244.1.9 -j DROP'
+    expect(met(saveOf('filter', [rule]), forward, sent)).toEqual([[rule], []])
+  })
+
+  test('has whatever mark the first one left in its connection', () => {
+    const restore = 'PREROUTING -j CONNMARK --restore-mark --nfmask 0xffffffff --ctmask 0xffffffff'
+    const rule = 'FORWARD -m mark --mark 0x1 -j DROP'
+    const save = saveOf('mangle', [restore]) + saveOf('filter', [rule])
+    expect(met(save, forward, sent)).toEqual([[restore, rule], [restore]])
+    expect(met(save, forward, fromPod)).toEqual([[restore]])
+  })
+})
+
 describe('the raw table', () => {
   test('comes before connection tracking: its packets are INVALID, and without a connection mark', () => {
     const rules = [

@@ -117,7 +117,7 @@ function startOf(packet: Packet, way: Way, world: World): Path {
       outInterface: undefined,
       isRerouted: false,
       mark: packet.mark ?? 0,
-      connmark: 0,
+      connmark: packet.state === 'ESTABLISHED' || packet.state === 'RELATED' ? undefined : 0,
       state: packet.state ?? 'NEW',
       icmp: packet.icmp,
       originalSource: source,

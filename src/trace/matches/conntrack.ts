@@ -22,12 +22,12 @@ export function compileConntrack(options: readonly Option[]): Decide {
 function optionTest(view: View, option: Option): Test {
   const value = option.values[0] ?? ''
   const { fields } = view
+  if (option.flag === '--ctstate' || option.flag === '--state') return stateTest(view, value)
+  if (option.flag === '--ctproto') return known(protocolNumber(value) === protocolNumber(fields.protocol))
+  if (option.flag === '--ctstatus') return statusTest(view, value)
+  // A later packet may be an answer, and of what the first one was nothing is known.
+  if (fields.state !== 'NEW') return undecidable(`-m conntrack ${option.flag} ${value}`)
   switch (option.flag) {
-    case '--ctstate':
-    case '--state':
-      return stateTest(view, value)
-    case '--ctproto':
-      return known(protocolNumber(value) === protocolNumber(fields.protocol))
     case '--ctorigdst':
       return addressTest(value, (masked) => known(hasAddress(masked, fields.originalDestination)))
     case '--ctorigsrc':
@@ -40,9 +40,7 @@ function optionTest(view: View, option: Option): Test {
         : known(port >= range.from && port <= range.to)
     }
     case '--ctdir':
-      return fields.state === 'NEW' ? known(value === 'ORIGINAL') : undecidable(`--ctdir ${value}`)
-    case '--ctstatus':
-      return statusTest(view, value)
+      return known(value === 'ORIGINAL')
     default:
       return undecidable(`-m conntrack ${option.flag} ${value}`)
   }
@@ -85,11 +83,14 @@ function originalSourceIn(view: View, masked: MaskedAddress): Test {
 
 /**
  * NONE is a name for no bit at all, so that it alone never matches. A first packet's connection is neither answered nor
- * assured; it is confirmed as the packet leaves, which one that comes back in on `lo` shows.
+ * assured; it is confirmed as the packet leaves, which one that comes back in on `lo` shows. An established one is both.
  */
 function statusTest({ fields }: View, value: string): Test {
   const bits = value.split(',').filter((bit) => bit !== 'NONE')
   if (bits.length === 0) return known(false)
-  if (fields.state !== 'NEW') return undecidable(`--ctstatus ${value}`)
+  if (fields.state !== 'NEW') {
+    const isSure = fields.state === 'ESTABLISHED' && (bits.includes('SEEN_REPLY') || bits.includes('CONFIRMED'))
+    return isSure ? known(true) : undecidable(`--ctstatus ${value}`)
+  }
   return known(bits.includes('CONFIRMED') && cameBack(fields))
 }
