@@ -3,6 +3,7 @@ import type { AddCommand } from './command'
 import { addDemo } from './demo'
 import { addEndpoints } from './endpoints'
 import { addIptables } from './iptables'
+import { addNftables } from './nftables'
 import { addTrace } from './trace'
 
-export const commands: readonly AddCommand[] = [addEndpoints, addIptables, addTrace, addDemo]
+export const commands: readonly AddCommand[] = [addEndpoints, addIptables, addNftables, addTrace, addDemo]

@@ -2,9 +2,10 @@
 import type { Parsed } from '#base/finding'
 import { familyOf } from '#base/ip'
 import type { ServicePlan } from '#compile/services/service-plan'
+import { findingAt } from './findings'
 import type { Layout } from './layout'
-import { type OpenSet, renderContext } from './render-context'
-import { renderFixed } from './render-fixed'
+import { type OpenSet, type RenderContext, renderContext } from './render-context'
+import { renderFixed, setNames } from './render-fixed'
 import { renderServicePort } from './render-service'
 import type { NamedSet, Table } from './ruleset'
 import { sortElements } from './sort-elements'
@@ -24,6 +25,7 @@ export function renderNftables(plan: ServicePlan, options: RenderOptions = {}): 
     serviceCidrs.filter((cidr) => familyOf(cidr) === plan.family),
   )
   for (const port of plan.ports) renderServicePort(port, context)
+  noteNodePorts(plan, context)
   const sets = Array.from(context.sets, ([name, set]): [string, NamedSet] => [name, closeSet(set)])
   const table: Table = {
     family: context.ip,
@@ -36,6 +38,13 @@ export function renderNftables(plan: ServicePlan, options: RenderOptions = {}): 
     chains: context.chains,
   }
   return { value: table, findings: context.findings }
+}
+
+function noteNodePorts({ ports }: ServicePlan, { sets, findings }: RenderContext): void {
+  const first = ports.find(({ nodePort }) => nodePort !== 0)
+  if (first === undefined || sets.get(setNames.nodePortIps)?.elements.size !== 0) return
+  const message = 'no known address of the node takes node ports: they answer nowhere, here and in other Services'
+  findings.push(findingAt(first.service.meta, 'nftables.no-node-port-address', message))
 }
 
 function closeSet(set: OpenSet): NamedSet {
