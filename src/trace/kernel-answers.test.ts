@@ -105,6 +105,13 @@ test('the time to live is another one after forwarding', () => {
   expect(counts.sort()).toEqual([0, 2, 2, 4])
 })
 
+test('a packet is of the type that its frame had, whatever its destination has become', () => {
+  const nat = saveOf('nat', ['PREROUTING -j DNAT --to-destination 10.244.1.1'])
+  const rules = ['INPUT -m pkttype --pkt-type unicast -j DROP', 'INPUT -m pkttype --pkt-type broadcast -j ACCEPT']
+  const paths = met(nat + saveOf('filter', rules), '10.244.1.9 → 255.255.255.255', fromPod)
+  expect(paths.map((path) => path.slice(1))).toEqual([[rules[1]]])
+})
+
 test('what comes in on lo passes rpfilter', () => {
   const rules = ['PREROUTING -m rpfilter --invert -j DROP', 'PREROUTING -m rpfilter -j ACCEPT']
   expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])

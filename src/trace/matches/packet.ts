@@ -28,9 +28,11 @@ export function compileLength(options: readonly Option[]): Decide {
 export function compilePkttype(options: readonly Option[]): Decide {
   const option = options[0]
   const type = option?.values[0] ?? ''
-  return (view) => {
-    const { destination } = view.fields
-    const is = isBroadcast(destination) ? 'broadcast' : isMulticast(destination) ? 'multicast' : 'unicast'
+  return ({ fields }) => {
+    // The type is that of the frame: no translation changes it, and what a process sends has none but the plain one.
+    const first = fields.way === 'wire' ? fields.originalDestination : undefined
+    const isMany = first !== undefined && isMulticast(first)
+    const is = first !== undefined && isBroadcast(first) ? 'broadcast' : isMany ? 'multicast' : 'unicast'
     return [negateIf(option?.not ?? false, known(type === is || (type === 'host' && is === 'unicast')))]
   }
 }
