@@ -1,6 +1,6 @@
 /** The hops of many paths as one list: what they share once, then each part in turn with its share. */
 import type { Hop } from '#model/trace'
-import { describeRule } from './describe-rule'
+import { describeRule } from './hop-rule'
 import type { HopEvent, Log, Path } from './path'
 import { printConditions } from './print-conditions'
 

@@ -1,9 +1,9 @@
 /** The verdict over a group of outcomes, with its reasons, targets and source translations. */
 import { countOf } from '#base/text'
-import { commentOf, type Rule } from '#compile/iptables/rule'
 import type { Masquerade, Reason, Target, Verdict } from '#model/trace'
 import { roundShare } from './flatten-hops'
 import { type Leaf, targetOf } from './group-outcomes'
+import { asksDestination, commentOf, type HopRule } from './hop-rule'
 import type { Log } from './path'
 import { printConditions } from './print-conditions'
 import type { Answered } from './question'
@@ -66,7 +66,7 @@ function stopReason(leaf: Leaf, share: number): Reason {
   return withRule(`trace.${did}-by-rule`, `${part}${did} in ${where}${says}`, place.rule)
 }
 
-function withRule(code: string, sentence: string, rule: Rule | undefined): Reason {
+function withRule(code: string, sentence: string, rule: HopRule | undefined): Reason {
   return {
     code,
     sentence,
@@ -102,20 +102,13 @@ function untranslatedShare(leaves: readonly Leaf[]): number {
 }
 
 /** Of the nat rules the packet met, the first that asked for its destination; else the one that translated it. */
-function firstServiceRule(log: Log | undefined): Rule | undefined {
-  const rules: Rule[] = []
+function firstServiceRule(log: Log | undefined): HopRule | undefined {
+  const rules: HopRule[] = []
   for (let entry = log; entry !== undefined; entry = entry.earlier) {
     const { hop } = entry
-    if (hop.table === 'nat' && hop.rule !== undefined && (hop.hook === 'PREROUTING' || hop.hook === 'OUTPUT'))
-      rules.unshift(hop.rule)
+    if (hop.rule !== undefined && (hop.hook === 'PREROUTING' || hop.hook === 'OUTPUT')) rules.unshift(hop.rule)
   }
-  const asksDestination = (rule: Rule): boolean =>
-    rule.clauses.some(
-      (clause) =>
-        clause.kind === 'destination' ||
-        (clause.kind === 'match' && clause.options.some((option) => /^--dports?$/.test(option.flag))),
-    )
-  return rules.find((rule) => asksDestination(rule) && rule.action !== undefined) ?? rules.at(-1)
+  return rules.find(asksDestination) ?? rules.at(-1)
 }
 
 /** Each reason once: what must be true beside what is `given`, and the rule that asks for it; the usual packet's first. */

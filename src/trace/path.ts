@@ -1,8 +1,8 @@
 /** One way a packet may take through the rules: its fields now, the answers assumed so far, and the hops behind it. */
 import type { Ip } from '#base/ip'
 import { containsPrefix, overlaps, type Prefix } from '#base/prefix'
-import type { Rule } from '#compile/iptables/rule'
 import type { ConnectionState, PacketProtocol } from '#model/packet'
+import type { HopRule } from './hop-rule'
 import type { Answered, Question } from './question'
 
 /** How the packet came: from the wire (PREROUTING) or from a process of the node (OUTPUT). */
@@ -39,13 +39,13 @@ export type Fields = {
 }
 
 /** Which rule set the mark's bits, and on what conditions: the reason of a later masquerade. */
-export type MarkCause = { readonly rule: Rule | undefined; readonly conditions: readonly Answered[] }
+export type MarkCause = { readonly rule: HopRule | undefined; readonly conditions: readonly Answered[] }
 
 export type HopEvent = {
   readonly hook: string
   readonly table?: string
   readonly chain?: string
-  readonly rule?: Rule
+  readonly rule?: HopRule
   readonly kind: 'rule' | 'return' | 'policy' | 'note'
   readonly did: string
   readonly because?: string
@@ -61,12 +61,12 @@ export type Answers = Answered & { readonly earlier: Answers | undefined }
 
 /** How a table's walk, or the whole one, ended for a path. */
 export type End =
-  | { readonly kind: 'accept' | 'drop' | 'reject'; readonly rule?: Rule; readonly place: HopEvent }
+  | { readonly kind: 'accept' | 'drop' | 'reject'; readonly rule?: HopRule; readonly place: HopEvent }
   | { readonly kind: 'unknown'; readonly why: string; readonly place: HopEvent }
 
 export type Translation = {
   readonly conditions: readonly Answered[]
-  readonly rule: Rule
+  readonly rule: HopRule
   readonly to: string | undefined
 }
 
@@ -144,4 +144,40 @@ function impliedAnswer(entry: Answers, question: Question): boolean | undefined 
 export function coversPattern(outer: string, inner: string): boolean {
   if (outer.endsWith('+')) return inner.replace(/\+$/, '').startsWith(outer.slice(0, -1))
   return outer === inner
+}
+
+/** A path that nothing is known of but what is added to it. */
+export const emptyPath: Path = {
+  fields: {
+    way: 'wire',
+    family: 'ipv4',
+    protocol: 'all',
+    destination: { family: 'ipv4', words: [0] },
+    destinationPort: undefined,
+    source: undefined,
+    sourcePort: undefined,
+    inInterface: undefined,
+    outInterface: undefined,
+    isRerouted: false,
+    mark: 0,
+    connmark: 0,
+    state: 'NEW',
+    icmp: undefined,
+    originalSource: undefined,
+    originalDestination: { family: 'ipv4', words: [0] },
+    originalPort: undefined,
+    isDnat: false,
+    isSnat: false,
+    isRedirected: false,
+    redirectedTo: undefined,
+    proxy: undefined,
+  },
+  share: 1,
+  answers: undefined,
+  sourceInside: undefined,
+  sourceOutside: undefined,
+  log: undefined,
+  markCause: undefined,
+  sourceNat: undefined,
+  end: undefined,
 }

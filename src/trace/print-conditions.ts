@@ -1,5 +1,5 @@
 /** Conditions as a sentence, without those that another one already says. */
-import { answerOf, assume, type Path } from './path'
+import { answerOf, assume, emptyPath } from './path'
 import { type Answered, textOf } from './question'
 
 /** `the source is inside 10.244.0.0/16 and it comes in through eth0`; empty text when there is none. */
@@ -22,39 +22,4 @@ export function answerUnder(given: readonly Answered[], question: Answered['ques
   let path = emptyPath
   for (const one of given) path = assume(path, one.question, one.answer)
   return answerOf(path, question)
-}
-
-const emptyPath: Path = {
-  fields: {
-    way: 'wire',
-    family: 'ipv4',
-    protocol: 'all',
-    destination: { family: 'ipv4', words: [0] },
-    destinationPort: undefined,
-    source: undefined,
-    sourcePort: undefined,
-    inInterface: undefined,
-    outInterface: undefined,
-    isRerouted: false,
-    mark: 0,
-    connmark: 0,
-    state: 'NEW',
-    icmp: undefined,
-    originalSource: undefined,
-    originalDestination: { family: 'ipv4', words: [0] },
-    originalPort: undefined,
-    isDnat: false,
-    isSnat: false,
-    isRedirected: false,
-    redirectedTo: undefined,
-    proxy: undefined,
-  },
-  share: 1,
-  answers: undefined,
-  sourceInside: undefined,
-  sourceOutside: undefined,
-  log: undefined,
-  markCause: undefined,
-  sourceNat: undefined,
-  end: undefined,
 }

@@ -11,7 +11,7 @@ import { traceFinding } from './findings'
 import { flattenHops } from './flatten-hops'
 import { type Group, type Grouped, groupOutcomes, type Leaf, signature } from './group-outcomes'
 import { judge, type Notes, sourceTranslations } from './judge'
-import type { Path, Way } from './path'
+import { emptyPath, type Path, type Way } from './path'
 import { printConditions } from './print-conditions'
 import type { Answered } from './question'
 import { serviceNotes } from './service-notes'
@@ -104,40 +104,26 @@ function walkWay(walk: WalkInput, way: Way): readonly Outcome[] {
 function startOf(packet: Packet, way: Way, world: World): Path {
   const isLoop = way === 'process' && isLocal(world, packet.destination) === true
   const source = packet.source ?? (isLoop ? packet.destination : undefined)
-  return {
-    fields: {
-      way,
-      family: packet.destination.family,
-      protocol: packet.protocol,
-      destination: packet.destination,
-      destinationPort: packet.destinationPort,
-      source,
-      sourcePort: packet.sourcePort,
-      inInterface: way === 'process' ? '' : packet.inInterface,
-      outInterface: undefined,
-      isRerouted: false,
-      mark: packet.mark ?? 0,
-      connmark: packet.state === 'ESTABLISHED' || packet.state === 'RELATED' ? undefined : 0,
-      state: packet.state ?? 'NEW',
-      icmp: packet.icmp,
-      originalSource: source,
-      originalDestination: packet.destination,
-      originalPort: packet.destinationPort,
-      isDnat: false,
-      isSnat: false,
-      isRedirected: false,
-      redirectedTo: undefined,
-      proxy: undefined,
-    },
-    share: 1,
-    answers: undefined,
-    sourceInside: undefined,
-    sourceOutside: undefined,
-    log: undefined,
-    markCause: undefined,
-    sourceNat: undefined,
-    end: undefined,
+  const isLater = packet.state === 'ESTABLISHED' || packet.state === 'RELATED'
+  const fields = {
+    ...emptyPath.fields,
+    way,
+    family: packet.destination.family,
+    protocol: packet.protocol,
+    destination: packet.destination,
+    destinationPort: packet.destinationPort,
+    source,
+    sourcePort: packet.sourcePort,
+    inInterface: way === 'process' ? '' : packet.inInterface,
+    mark: packet.mark ?? 0,
+    connmark: isLater ? undefined : 0,
+    state: packet.state ?? 'NEW',
+    icmp: packet.icmp,
+    originalSource: source,
+    originalDestination: packet.destination,
+    originalPort: packet.destinationPort,
   }
+  return { ...emptyPath, fields }
 }
 
 function isFact(one: Answered): boolean {

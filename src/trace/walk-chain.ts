@@ -4,7 +4,8 @@ import { isKnownTarget } from '#compile/iptables/targets'
 import { applyTarget } from './apply-target'
 import { candidateRules } from './chain-index'
 import { matchRule } from './match-rule'
-import { type HopEvent, type Log, type Path, withHop } from './path'
+import { isSamePacket, mergeParts } from './merge-paths'
+import { type HopEvent, type Path, withHop } from './path'
 import { endUnknown, hopAt, type Place } from './place'
 import type { Answered } from './question'
 import type { Hook } from './view'
@@ -114,8 +115,7 @@ function takeRule(walk: TableWalk, frame: Frame, { rule, path }: Step): StepResu
     done.push(...effect.done)
   }
   if (isSplit && walk.mayMerge && live.length === 0 && done.length === 0) {
-    const merged = merge(path, next)
-    if (merged !== undefined) return { next: [merged], live, done }
+    if (next.every((part) => isSamePacket(path, part))) return { next: [mergeParts(path, next)], live, done }
   }
   return { next, live, done }
 }
@@ -190,37 +190,4 @@ function tagHop(path: Path, before: Path, conditions: readonly Answered[]): Path
   const { log } = path
   if (log === undefined || log.earlier !== before.log) return path
   return { ...path, log: { hop: { ...log.hop, when: conditions }, earlier: log.earlier } }
-}
-
-/** One path again when all parts left the rule with the same packet; what some of them met becomes conditional hops. */
-function merge(before: Path, parts: readonly Path[]): Path | undefined {
-  for (const part of parts) if (!isSamePacket(before, part)) return undefined
-  let log = before.log
-  for (const part of parts) {
-    const when = newAnswers(before, part)
-    for (const hop of hopsSince(before.log, part.log)) {
-      log = { hop: hop.when === undefined && when.length > 0 ? { ...hop, when } : hop, earlier: log }
-    }
-  }
-  return { ...before, log }
-}
-
-function isSamePacket(a: Path, b: Path): boolean {
-  if (a.fields === b.fields) return a.markCause === b.markCause
-  if (a.markCause !== b.markCause) return false
-  const keys = Object.keys(a.fields) as (keyof Path['fields'])[]
-  return keys.every((key) => a.fields[key] === b.fields[key])
-}
-
-function newAnswers(before: Path, part: Path): readonly Answered[] {
-  const added: Answered[] = []
-  for (let entry = part.answers; entry !== undefined && entry !== before.answers; entry = entry.earlier)
-    added.unshift(entry)
-  return added
-}
-
-function hopsSince(since: Log | undefined, log: Log | undefined): readonly HopEvent[] {
-  const hops: HopEvent[] = []
-  for (let entry = log; entry !== undefined && entry !== since; entry = entry.earlier) hops.unshift(entry.hop)
-  return hops
 }

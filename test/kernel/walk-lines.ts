@@ -1,6 +1,7 @@
 /** The kernel's walk and Portolan's path as the same lines, so that they can be compared and read side by side. */
 import { printEndpoint, printIp } from '#base/ip'
 import type { Action, Ruleset } from '#compile/iptables/rule'
+import { isIptablesRule } from '#trace/hop-rule'
 import type { HopEvent, Log } from '#trace/path'
 import type { Outcome } from '#trace/walk-hooks'
 import type { PacketOutcome } from './trace-packets'
@@ -14,7 +15,9 @@ export function linesOfKernel({ walks }: Pick<PacketOutcome, 'walks'>): readonly
 function lineOfStep(step: Step): readonly string[] {
   const { table, chain, verdict } = step
   const shown = 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind
-  if (step.kind === 'rule') return [`${table} ${chain}[${step.index}] ${shown} ← ${step.rule}`]
+  if (step.kind === 'rule') {
+    return [`${table} ${chain}[${step.index}] ${isTakingRule(step.rule) ? 'taken' : shown} ← ${step.rule}`]
+  }
   return step.kind === 'policy' ? [`${table} ${chain} policy ${shown}`] : []
 }
 
@@ -33,20 +36,33 @@ function lineOfHop(hop: HopEvent, ruleset: Ruleset): readonly string[] {
   if (hop.kind === 'policy') {
     return [`${table} ${chain} policy ${hop.did.startsWith('accepted') ? 'accept' : 'drop'}`]
   }
-  if (rule === undefined) return []
+  if (rule === undefined || !isIptablesRule(rule)) return []
   const chains = ruleset.tables.get(table)?.chains
   const index = chains?.get(chain)?.rules.indexOf(rule) ?? -1
   return [`${table} ${chain}[${index}] ${verdictOf(rule.action, chains ?? new Map())} ← ${rule.text}`]
 }
 
-/** What the kernel reports of a rule's target; of those that take the packet away, see walk.ts. */
+/** They take a packet to a program: without one, as in the tests, the kernel drops it there. */
+const takers: ReadonlySet<string> = new Set(['NFQUEUE', 'QUEUE', 'TPROXY'])
+
+/** The walk ended at a rule of which Portolan tells only what follows when there is such a program. */
+export function isTaken({ walks }: Pick<PacketOutcome, 'walks'>): boolean {
+  const last = walks.at(-1)?.steps.at(-1)
+  return last?.kind === 'rule' && isTakingRule(last.rule) && last.verdict.kind !== 'accept'
+}
+
+function isTakingRule(rule: string): boolean {
+  return takers.has(/ -j (\S+)/.exec(rule)?.[1] ?? '')
+}
+
+/** What the kernel reports of a rule's target. */
 function verdictOf(action: Action | undefined, chains: ReadonlyMap<string, unknown>): string {
   if (action === undefined) return 'continue'
   if (chains.has(action.target)) return `${action.kind} ${action.target}`
   if (action.target === 'RETURN') return 'return'
-  if (action.target === 'NFQUEUE' || action.target === 'QUEUE') return 'queue'
+  if (takers.has(action.target)) return 'taken'
   if (action.target === 'DROP' || action.target === 'REJECT') return 'drop'
-  const accepting = ['ACCEPT', 'DNAT', 'SNAT', 'MASQUERADE', 'REDIRECT', 'NETMAP', 'TPROXY']
+  const accepting = ['ACCEPT', 'DNAT', 'SNAT', 'MASQUERADE', 'REDIRECT', 'NETMAP']
   return accepting.includes(action.target) ? 'accept' : 'continue'
 }
 
@@ -102,6 +118,7 @@ type Ends = {
 }
 
 function destinationDifference(packet: Ends, fields: Outcome['path']['fields']): string | undefined {
+  if (fields.redirectedTo !== undefined) return undefined
   const port = packet.destinationPort ?? 0
   if (fields.destinationPort !== undefined && port !== 0 && port !== fields.destinationPort) {
     return differs('destination port', String(port), String(fields.destinationPort))
