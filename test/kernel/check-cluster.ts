@@ -12,25 +12,24 @@ import { comparePaths } from './compare-paths'
 import type { KernelNode } from './kernel-node'
 import { createRecentLists } from './recent-lists'
 import { loadRules, saveRules, tablesOfSave } from './rules'
+import type { Trouble } from './run-cases'
 import type { SentPacket } from './sent-packet'
 import { type Tally, tallyPackets } from './tally'
 import { tracePackets } from './trace-packets'
 import type { TraceReader } from './trace-reader'
 
 /** One node for each engine. `tally` counts what the packets met. */
-export type Rig = {
+export type ClusterRig = {
   readonly nft: KernelNode
   readonly legacy: KernelNode
   readonly reader: TraceReader
   readonly tally: Tally
 }
 
-export type Trouble = { readonly what: string; readonly shown: string }
-
 /** The packets of one call are sent after those of the calls before it, whose connections are forgotten. */
 export type Calls = readonly (readonly SentPacket[])[]
 
-export function checkCluster(rig: Rig, sketch: ClusterSketch, calls: Calls): Trouble | undefined {
+export function checkCluster(rig: ClusterRig, sketch: ClusterSketch, calls: Calls): Trouble | undefined {
   const loaded = loadBoth(rig, sketch)
   if ('trouble' in loaded) return loaded.trouble
   const lists = createRecentLists()
@@ -40,12 +39,17 @@ export function checkCluster(rig: Rig, sketch: ClusterSketch, calls: Calls): Tro
     lists.expect(outcomes)
     tallyPackets(rig.tally, outcomes)
     for (const seen of outcomes) {
-      const compared = comparePaths(seen, { ruleset: loaded.ruleset, nodeIps }, (path) =>
-        lists.allows(path, seen.packet.source),
+      const compared = comparePaths(
+        seen,
+        { ruleset: loaded.ruleset, nodeIps },
+        {
+          isPossible: (path) => lists.allows(path, seen.packet.source),
+        },
       )
-      if (compared.difference !== undefined) return { what: 'the walk', shown: compared.difference.shown }
+      if (compared.difference !== undefined)
+        return { what: 'the walk is not as traced', shown: compared.difference.shown }
       const difference = answerDifference(seen, compared)
-      if (difference !== undefined) return { what: 'the answer', shown: difference }
+      if (difference !== undefined) return { what: 'the answer is not what happened', shown: difference }
     }
     lists.learn(outcomes)
   }
@@ -55,26 +59,26 @@ export function checkCluster(rig: Rig, sketch: ClusterSketch, calls: Calls): Tro
 type Loaded = { readonly ruleset: Ruleset } | { readonly trouble: Trouble }
 
 /** The restore text loads in both engines, what they save is what is computed, and that text reads back as itself. */
-function loadBoth(rig: Rig, sketch: ClusterSketch): Loaded {
+function loadBoth(rig: ClusterRig, sketch: ClusterSketch): Loaded {
   const { family } = sketch
   const { sync } = rulesOfSketch(sketch)
   const restore = printRestore(fullTables(sync))
   for (const variant of ['nft', 'legacy'] as const) {
     const node = rig[variant]
     const loaded = loadRules(node, { variant, family }, restore)
-    if (!loaded.ok) return { trouble: { what: `loading into ${variant}`, shown: loaded.message } }
+    if (!loaded.ok) return { trouble: { what: `${variant} refuses the rules`, shown: loaded.message } }
     const saved = tablesOfSave(saveRules(node, { variant, family }))
     const computed = printSave(savedRuleset(sync, variant === 'nft' ? 'nf_tables' : 'legacy'), { date: 'now' })
     const difference = firstDifference(saved, tablesOfSave(computed))
-    if (difference !== undefined) return { trouble: { what: `what ${variant} saves`, shown: difference } }
+    if (difference !== undefined) return { trouble: { what: `${variant} saves something else`, shown: difference } }
   }
   const text = printSave(savedRuleset(sync), { date: 'now' })
   const [ruleset, ...others] = parseSave(text, 'save').rulesets
-  if (ruleset === undefined || others.length > 0) return { trouble: { what: 'reading the save', shown: text } }
+  if (ruleset === undefined || others.length > 0) return { trouble: { what: 'the save is read wrongly', shown: text } }
   const again = printSave(ruleset, { date: 'now' })
   return again === text
     ? { ruleset }
-    : { trouble: { what: 'reading the save', shown: firstDifference([again], [text]) ?? '' } }
+    : { trouble: { what: 'the save is read wrongly', shown: firstDifference([again], [text]) ?? '' } }
 }
 
 function firstDifference(saved: readonly string[], computed: readonly string[]): string | undefined {

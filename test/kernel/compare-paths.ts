@@ -1,11 +1,13 @@
 /** Compares what the kernel did to packets with the paths that Portolan finds for them. */
 import type { Ruleset } from '#compile/iptables/rule'
+import type { ConnectionState } from '#model/packet'
 import { type RulesetTraceInput, walkEveryPath } from '#trace/trace-ruleset'
 import type { Outcome } from '#trace/walk-hooks'
 import { traceInputOf } from '../random/random-packets'
+import { agreesWithPacket } from './known-answers'
 import type { SentPacket } from './sent-packet'
 import type { PacketOutcome } from './trace-packets'
-import { fateDifference, fateOfKernel, fateOfPath, linesOfKernel, linesOfPath } from './walk-lines'
+import { fateDifference, fateOfKernel, fateOfPath, isTaken, linesOfKernel, linesOfPath } from './walk-lines'
 
 export type TracedNode = Pick<RulesetTraceInput, 'nodeIps' | 'sets'> & { readonly ruleset: Ruleset }
 
@@ -23,18 +25,27 @@ export type ComparedPacket = {
   readonly difference: Difference | undefined
 }
 
-/** `isPossible` leaves out the paths that rest on answers known to be wrong. */
+export type CompareOptions = {
+  /** Leaves out the paths that rest on answers known to be wrong. */
+  readonly isPossible?: (path: Outcome) => boolean
+  /** What the packet is to its connection; left out, it begins one if it can. */
+  readonly state?: ConnectionState
+}
+
 export function comparePaths(
   seen: PacketOutcome,
   { ruleset, ...known }: TracedNode,
-  isPossible: (path: Outcome) => boolean = () => true,
+  { isPossible = () => true, state }: CompareOptions = {},
 ): ComparedPacket {
-  const input = traceInputOf(seen.packet, { ...known, rulesets: [ruleset] })
-  const paths = walkEveryPath(input).filter((path) => path.path.share > 0 && isPossible(path))
+  const input = traceInputOf(seen.packet, { ...known, rulesets: [ruleset] }, state)
+  const paths = walkEveryPath(input).filter(
+    (path) => path.path.share > 0 && agreesWithPacket(path, seen) && isPossible(path),
+  )
   const kernel = linesOfKernel(seen)
   const candidates = paths.map((path) => ({ path, lines: linesOfPath(path, ruleset) }))
-  const sameWay = candidates.filter(({ lines }) => isSameList(lines, kernel))
-  const match = sameWay.find(({ path }) => fateDifference(seen, path) === undefined)
+  const isCut = isTaken(seen)
+  const sameWay = candidates.filter(({ lines }) => isSameList(isCut ? lines.slice(0, kernel.length) : lines, kernel))
+  const match = sameWay.find(({ path }) => isCut || fateDifference(seen, path) === undefined)
   if (match !== undefined) return { input, paths, path: match.path, difference: undefined }
   const [first = closest(candidates, kernel)] = sameWay
   const shown = first === undefined ? [...kernel, 'Portolan finds no path'] : sideBySide(kernel, first.lines)

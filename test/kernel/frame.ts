@@ -19,7 +19,19 @@ export function buildFrame(packet: SentPacket, id: number, ends: FrameEnds): Buf
   const ip = Buffer.concat([header, addresses])
   if (!isIpv6) ip.writeUInt16BE(checksum([ip]), 10)
   const type = Buffer.from(isIpv6 ? [0x86, 0xdd] : [0x08, 0x00])
-  return Buffer.concat([macBytes(ends.destinationMac), macBytes(ends.sourceMac), type, ip, segment])
+  const destination = groupMac(packet.destination) ?? macBytes(ends.destinationMac)
+  return Buffer.concat([destination, macBytes(ends.sourceMac), type, ip, segment])
+}
+
+/** What a broadcast or multicast address is on the link (RFC 1112, RFC 2464); undefined for one receiver's address. */
+function groupMac(address: string): Buffer | undefined {
+  const bytes = ipBytes(address)
+  if (bytes.length === 16) {
+    return bytes[0] === 0xff ? Buffer.concat([Buffer.from([0x33, 0x33]), bytes.subarray(12)]) : undefined
+  }
+  if (address === '255.255.255.255') return Buffer.alloc(6, 0xff)
+  const [first = 0, second = 0, third = 0, fourth = 0] = bytes
+  return first >>> 4 === 14 ? Buffer.from([0x01, 0x00, 0x5e, second & 0x7f, third, fourth]) : undefined
 }
 
 function ipv4Header(packet: SentPacket, protocol: number, length: number, id: number): Buffer {

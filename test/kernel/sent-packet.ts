@@ -1,4 +1,5 @@
 /** A packet that a test sends, described by what a rule can see of it. */
+import { compareText } from '#base/text'
 
 export type TcpFlag = 'FIN' | 'SYN' | 'RST' | 'PSH' | 'ACK' | 'URG'
 
@@ -26,4 +27,9 @@ export const fromLocal = 'local'
 /** The type of an echo request in the packet's family. */
 export function echoRequestType(packet: SentPacket): number {
   return packet.source.includes(':') ? 128 : 8
+}
+
+/** Neighbours from one sender go out together, which is much faster. */
+export function bySender(packets: readonly SentPacket[]): readonly SentPacket[] {
+  return packets.toSorted((a, b) => compareText(a.from, b.from))
 }

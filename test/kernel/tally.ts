@@ -3,19 +3,6 @@ import type { PacketOutcome } from './trace-packets'
 
 export type Tally = Map<string, number>
 
-/** What every long enough run of clusters must have met. */
-export const wantedKinds = [
-  'dropped',
-  'rejected',
-  'left',
-  'delivered',
-  'destination translated',
-  'source translated',
-  'came back on lo',
-  'from a process',
-  'client remembered',
-] as const
-
 export function tallyPackets(tally: Tally, outcomes: readonly PacketOutcome[]): void {
   for (const outcome of outcomes) {
     for (const kind of kindsOf(outcome)) tally.set(kind, (tally.get(kind) ?? 0) + 1)
@@ -28,6 +15,7 @@ function kindsOf({ packet, walks }: PacketOutcome): readonly string[] {
   const isRemembered = steps.some((step) => step.kind === 'rule' && /-m recent --rcheck/.test(step.rule))
   const end = 'packet' in fate ? fate.packet : undefined
   return [
+    'packets',
     fate.kind,
     ...(end !== undefined && end.destination !== packet.destination ? ['destination translated'] : []),
     ...(end !== undefined && end.source !== packet.source ? ['source translated'] : []),

@@ -30,7 +30,7 @@ export const otherNodeName = 'node-b'
 
 export const places: Readonly<Record<Family, Place>> = {
   ipv4: {
-    nodeIps: ['192.168.50.11', '10.244.1.1', '198.51.100.99'],
+    nodeIps: ['192.168.50.11', '10.244.1.1', '10.244.1.254', '198.51.100.99'],
     boundVip: '198.51.100.99',
     otherNodeIp: '192.168.50.12',
     clusterCidr: '10.244.0.0/16',
@@ -46,7 +46,7 @@ export const places: Readonly<Record<Family, Place>> = {
     hostBits: 32,
   },
   ipv6: {
-    nodeIps: ['fd00:192:168:50::11', 'fd00:10:244:1::1', '2001:db8:100::99'],
+    nodeIps: ['fd00:192:168:50::11', 'fd00:10:244:1::1', 'fd00:10:244:1::fe', '2001:db8:100::99'],
     boundVip: '2001:db8:100::99',
     otherNodeIp: 'fd00:192:168:50::12',
     clusterCidr: 'fd00:10:244::/56',
@@ -68,7 +68,12 @@ export const layoutSpec = {
   links: [
     { name: outsideLink, addresses: ['192.168.50.11/24', 'fd00:192:168:50::11/64'], routes: ['default'] },
     { name: bridgeLink, addresses: ['10.244.1.1/24', 'fd00:10:244:1::1/64'] },
-    { name: podLink, addresses: [], routes: ['10.244.1.128/25', 'fd00:10:244:1::80/121'] },
+    // Without an address of its own a link could take no REDIRECT: the kernel drops the packet.
+    {
+      name: podLink,
+      addresses: ['10.244.1.254/32', 'fd00:10:244:1::fe/128'],
+      routes: ['10.244.1.128/25', 'fd00:10:244:1::80/121'],
+    },
   ],
   localAddresses: ['198.51.100.99/32', '2001:db8:100::99/128'],
   sysctls: { 'net.ipv4.conf.all.route_localnet': '1' },

@@ -1,7 +1,7 @@
 /** Random packets aimed at what a cluster's rules are about, and what a trace is told of such a packet. */
 import { type Family, parseIp } from '#base/ip'
 import type { ServicePlan, ServicePortPlan } from '#compile/services/service-plan'
-import type { Packet } from '#model/packet'
+import type { ConnectionState, Packet } from '#model/packet'
 import type { RulesetTraceInput } from '#trace/trace-ruleset'
 import { echoRequestType, fromLocal, type SentPacket } from '../kernel/sent-packet'
 import { linkOf, places } from './node-layout'
@@ -26,8 +26,15 @@ export function randomPacket(random: Random, plan: ServicePlan, number: number):
 export function traceInputOf(
   sent: SentPacket,
   node: Pick<RulesetTraceInput, 'rulesets' | 'nodeIps' | 'sets'>,
+  state = stateOf(sent),
 ): RulesetTraceInput {
-  return { ...node, packet: packetOf(sent), isLocalSource: sent.from === fromLocal }
+  return { ...node, packet: { ...packetOf(sent), state }, isLocalSource: sent.from === fromLocal }
+}
+
+/** What connection tracking makes of a packet by itself: an answer to nothing, or flags that no connection has. */
+function stateOf({ flags, icmp }: SentPacket): ConnectionState {
+  const isNonsense = flags?.includes('SYN') === true && flags.includes('FIN')
+  return isNonsense || icmp?.type === 0 || icmp?.type === 129 ? 'INVALID' : 'NEW'
 }
 
 function packetOf(sent: SentPacket): Packet {

@@ -1,0 +1,34 @@
+/** Random packets for rulesets that are about nothing in particular. */
+import type { Family } from '#base/ip'
+import { echoRequestType, fromLocal, type SentPacket } from '../kernel/sent-packet'
+import { linkOf, places } from './node-layout'
+import type { Random } from './random'
+import { randomHost, randomPort } from './random-addresses'
+
+/** `number` makes packets differ in their source port or ICMP id. */
+export function randomTraffic(random: Random, family: Family, number: number): SentPacket {
+  const place = places[family]
+  const isLocal = random.chance(0.25)
+  const source = isLocal
+    ? (random.pickFrom(place.nodeIps) ?? place.loopback)
+    : random.pick([
+        place.localPodIp(9),
+        place.localPodIp(30),
+        place.localPodIp(130),
+        place.remotePodIp(9),
+        place.outsideIp(5),
+        place.outsideIp(200),
+        place.neighbourIp(70),
+      ])
+  const link = random.chance(0.9) ? linkOf(family, source) : random.pick(['eth0', 'cni0', 'vethpod1'])
+  const protocol = random.pick(['tcp', 'tcp', 'udp', 'udp', isLocal ? 'tcp' : 'sctp', 'icmp'] as const)
+  const ends = { from: isLocal ? fromLocal : link, source, protocol, destination: randomHost(random, family) }
+  const isOdd = !isLocal && random.chance(0.1)
+  if (protocol !== 'icmp') {
+    const flags = isOdd && protocol === 'tcp' ? { flags: ['SYN', 'FIN'] as const } : {}
+    return { ...ends, ...flags, sourcePort: 10_000 + number, destinationPort: randomPort(random) }
+  }
+  const echo = echoRequestType(ends)
+  const answer = echo === 8 ? 0 : 129
+  return { ...ends, icmp: { type: isOdd ? answer : echo, code: 0, id: 100 + number } }
+}
