@@ -3,6 +3,7 @@ import type { Finding, Parsed } from '#base/finding'
 import { printIp } from '#base/ip'
 import type { IpSet } from '#compile/iptables/parse-ipset'
 import type { Ruleset } from '#compile/iptables/rule'
+import type { Ruleset as NftRuleset } from '#compile/nftables/ruleset'
 import type { Packet } from '#model/packet'
 import type { Branch, Trace, Verdict } from '#model/trace'
 import { drawConnections } from './draw-connections'
@@ -10,6 +11,7 @@ import { findRoutes } from './find-routes'
 import { traceFinding } from './findings'
 import { flattenHops } from './flatten-hops'
 import { type Group, type Grouped, groupOutcomes, type Leaf, signature } from './group-outcomes'
+import { iptablesEntries, nftEntries, sortEntries } from './hook-entries'
 import { judge, type Notes, sourceTranslations } from './judge'
 import { emptyPath, type Path, type Way } from './path'
 import { printConditions } from './print-conditions'
@@ -22,6 +24,8 @@ export type RulesetTraceInput = {
   readonly packet: Packet
   /** All rulesets read; those of the packet's family are walked. */
   readonly rulesets: readonly Ruleset[]
+  /** nftables rules of the same node; tables that iptables-nft keeps there are left to `rulesets` when those have them. */
+  readonly nft?: NftRuleset
   readonly sets?: ReadonlyMap<string, IpSet>
   /** The node's own addresses, canonical; absent when they are not known. */
   readonly nodeIps?: readonly string[]
@@ -93,7 +97,20 @@ function waysIn(input: RulesetTraceInput, world: World): readonly [Way, Way?] {
 type WalkInput = { readonly input: RulesetTraceInput; readonly rulesets: readonly Ruleset[]; readonly world: World }
 
 function hookWalk({ input, rulesets, world }: WalkInput): HookWalk {
-  return { world, rulesets, outInterface: input.packet.outInterface, budget: { left: mostSplits }, mayMerge: true }
+  const { family } = input.packet.destination
+  const nft = input.nft === undefined ? [] : nftEntries(withoutTwins(input.nft, rulesets), family)
+  const entries = sortEntries([...iptablesEntries(rulesets), ...nft])
+  return { world, entries, outInterface: input.packet.outInterface, budget: { left: mostSplits }, mayMerge: true }
+}
+
+/** `nft list ruleset` shows iptables-nft's tables too: what iptables-save told of them is the better text. */
+function withoutTwins(nft: NftRuleset, rulesets: readonly Ruleset[]): NftRuleset {
+  const known = new Set(
+    rulesets
+      .filter((ruleset) => ruleset.variant !== 'legacy')
+      .flatMap(({ family, tables }) => [...tables.keys()].map((name) => `${family === 'ipv4' ? 'ip' : 'ip6'} ${name}`)),
+  )
+  return { tables: new Map([...nft.tables].filter(([key]) => !known.has(key))) }
 }
 
 function walkWay(walk: WalkInput, way: Way): readonly Outcome[] {

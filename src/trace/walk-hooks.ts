@@ -1,11 +1,10 @@
 /** Takes a packet through netfilter's hooks and tables in the kernel's order, and through the routing decision between them. */
 import { type Ip, isSameIp, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
-import type { Ruleset, Table } from '#compile/iptables/rule'
+import type { EntryWalk, HookEntry } from './hook-entries'
 import { destinationIsLocal } from './matches/address'
 import { type Fields, type HopEvent, type Path, withHop } from './path'
 import type { Hook } from './view'
-import { walkBaseChain } from './walk-chain'
 import { isBroadcast, isLocal, isMulticast, type World } from './world'
 
 /** `delivered`: how the packet left the rules alive. */
@@ -15,26 +14,11 @@ export type Outcome = {
   readonly delivered?: 'forwarded' | 'local' | 'sent'
 }
 
-export type HookWalk = {
-  readonly world: World
-  /** Rulesets of the packet's family: a node may hold one of each iptables variant. */
-  readonly rulesets: readonly Ruleset[]
+export type HookWalk = EntryWalk & {
+  /** In the kernel's order. */
+  readonly entries: readonly HookEntry[]
   /** What the user said of the outgoing interface; it wins over what the rules tell. */
   readonly outInterface: string | undefined
-  readonly budget: { left: number }
-  readonly mayMerge: boolean
-}
-
-/**
- * Tables at each hook by priority (netfilter_ipv4.h: raw −300, mangle −150, nat −100, filter 0, security 50, source nat 100).
- * iptables-nft hangs security at 150 (iptables/nft.c), which makes a difference where nat is between the two.
- */
-const order: Readonly<Record<Hook, readonly string[]>> = {
-  PREROUTING: ['raw', 'mangle', 'nat'],
-  INPUT: ['mangle', 'filter', 'legacy security', 'nat', 'nf_tables security'],
-  FORWARD: ['mangle', 'filter', 'security'],
-  OUTPUT: ['raw', 'mangle', 'nat', 'filter', 'security'],
-  POSTROUTING: ['mangle', 'nat'],
 }
 
 export function walkHooks(walk: HookWalk, start: Path): readonly Outcome[] {
@@ -42,14 +26,14 @@ export function walkHooks(walk: HookWalk, start: Path): readonly Outcome[] {
 }
 
 function walkFromWire(walk: HookWalk, start: Path): readonly Outcome[] {
-  const arrived = walkTables(walk, 'PREROUTING', [start])
+  const arrived = walkEntries(walk, 'PREROUTING', [start])
   const outcomes = [...arrived.ended]
   for (const path of arrived.live) {
     const routed = route(walk, path)
-    if (routed.isLocal) outcomes.push(...finish(walkTables(walk, 'INPUT', [routed.path]), 'local'))
+    if (routed.isLocal) outcomes.push(...finish(walkEntries(walk, 'INPUT', [routed.path]), 'local'))
     else {
-      const forwarded = walkTables(walk, 'FORWARD', [routed.path])
-      outcomes.push(...forwarded.ended, ...finish(walkTables(walk, 'POSTROUTING', forwarded.live), 'forwarded'))
+      const forwarded = walkEntries(walk, 'FORWARD', [routed.path])
+      outcomes.push(...forwarded.ended, ...finish(walkEntries(walk, 'POSTROUTING', forwarded.live), 'forwarded'))
     }
   }
   return outcomes
@@ -62,20 +46,20 @@ function walkFromWire(walk: HookWalk, start: Path): readonly Outcome[] {
  */
 function walkFromProcess(walk: HookWalk, start: Path): readonly Outcome[] {
   const first = setOut(walk, start, destinationStands(walk, start))
-  const sent = walkTables(walk, 'OUTPUT', [first])
+  const sent = walkEntries(walk, 'OUTPUT', [first])
   const outcomes = [...sent.ended]
   for (const path of sent.live) {
     const isLoop = destinationStands(walk, path)
     const isRerouted = !isSameIp(path.fields.destination, start.fields.destination)
     const routed = { ...path, fields: { ...path.fields, isRerouted } }
-    const left = walkTables(walk, 'POSTROUTING', [setOut(walk, routed, isLoop)])
+    const left = walkEntries(walk, 'POSTROUTING', [setOut(walk, routed, isLoop)])
     if (!isLoop) {
       outcomes.push(...finish(left, 'sent'))
       continue
     }
     const looped = left.live.map((one) => ({ ...one, fields: { ...one.fields, inInterface: 'lo' } }))
-    const back = walkTables(walk, 'PREROUTING', looped, ['raw', 'mangle'])
-    const inside = walkTables(walk, 'INPUT', back.live, ['mangle', 'filter', 'security'])
+    const back = walkEntries(walk, 'PREROUTING', looped, withoutNat)
+    const inside = walkEntries(walk, 'INPUT', back.live, withoutNat)
     outcomes.push(...left.ended, ...back.ended, ...finish(inside, 'local'))
   }
   return outcomes
@@ -91,13 +75,20 @@ function finish(walked: Walked, delivered: 'forwarded' | 'local' | 'sent'): read
   return [...walked.ended, ...walked.live.map((path): Outcome => ({ path, kind: 'delivered', delivered }))]
 }
 
-function walkTables(walk: HookWalk, hook: Hook, starts: readonly Path[], tables = order[hook]): Walked {
-  let live = starts
+const withoutNat = (entry: HookEntry): boolean => !entry.isNat
+
+function walkEntries(
+  walk: HookWalk,
+  hook: Hook,
+  starts: readonly Path[],
+  isWanted: (entry: HookEntry) => boolean = () => true,
+): Walked {
   const ended: Outcome[] = []
-  for (const table of tables) {
+  let live: readonly Path[] = starts
+  for (const group of groupNat(walk.entries.filter((entry) => entry.hook === hook && isWanted(entry)))) {
     const next: Path[] = []
     for (const path of live) {
-      for (const walked of walkTable(walk, { hook, table }, path)) {
+      for (const walked of walkGroup(walk, group, path)) {
         if (walked.end === undefined || walked.end.kind === 'accept') next.push({ ...walked, end: undefined })
         else ended.push({ path: walked, kind: kindOf(walked.end.kind) })
       }
@@ -107,38 +98,33 @@ function walkTables(walk: HookWalk, hook: Hook, starts: readonly Path[], tables 
   return { live, ended }
 }
 
+/** Neighbouring nat chains are one group: the first that translates decides for all. */
+function groupNat(entries: readonly HookEntry[]): readonly (readonly HookEntry[])[] {
+  const groups: HookEntry[][] = []
+  for (const entry of entries) {
+    const last = groups.at(-1)
+    if (entry.isNat && last?.[0]?.isNat === true) last.push(entry)
+    else groups.push([entry])
+  }
+  return groups
+}
+
 function kindOf(end: 'drop' | 'reject' | 'unknown'): 'dropped' | 'rejected' | 'unknown' {
   if (end === 'drop') return 'dropped'
   return end === 'reject' ? 'rejected' : 'unknown'
 }
 
-type TableAt = { readonly hook: Hook; readonly table: string }
-
-/** Both variants' tables hang on the same hook; of two nat tables, the first that translates decides. */
-function walkTable(walk: HookWalk, at: TableAt, path: Path): readonly Path[] {
-  let paths: readonly Path[] = [path]
-  for (const ruleset of walk.rulesets) {
-    const table = tableAt(ruleset, at)
-    const chain = table?.chains.get(at.hook)
-    if (table === undefined || chain === undefined) continue
-    const next: Path[] = []
-    for (const one of paths) {
-      const isOver = one.end !== undefined && one.end.kind !== 'accept'
-      if (isOver || (at.table === 'nat' && isTranslated(one, path))) next.push(one)
-      else if (at.table === 'nat' && !isNatConsulted(one.fields)) next.push(withHop(one, natNote(at, one.fields)))
-      else {
-        const tableWalk = { world: walk.world, hook: at.hook, table, budget: walk.budget, mayMerge: walk.mayMerge }
-        next.push(...walkBaseChain(tableWalk, chain, { ...one, end: undefined }))
-      }
-    }
-    paths = next
+function walkGroup(walk: HookWalk, group: readonly HookEntry[], start: Path): readonly Path[] {
+  let paths: readonly Path[] = [start]
+  for (const entry of group) {
+    paths = paths.flatMap((path) => {
+      const isOver = path.end !== undefined && path.end.kind !== 'accept'
+      if (isOver || (entry.isNat && isTranslated(path, start))) return [path]
+      if (entry.isNat && !isNatConsulted(path.fields)) return [withHop(path, natNote(entry, path.fields))]
+      return entry.walk(walk, { ...path, end: undefined })
+    })
   }
   return paths
-}
-
-function tableAt(ruleset: Ruleset, at: TableAt): Table | undefined {
-  const [name = '', variant] = at.table.split(' ').reverse()
-  return variant === undefined || variant === (ruleset.variant ?? 'nf_tables') ? ruleset.tables.get(name) : undefined
 }
 
 function isTranslated(path: Path, before: Path): boolean {
@@ -151,12 +137,12 @@ function isNatConsulted(fields: Fields): boolean {
   return fields.state === 'NEW' || (fields.state === 'RELATED' && !isIcmp)
 }
 
-function natNote(at: TableAt, fields: Fields): HopEvent {
+function natNote({ hook, table }: HookEntry, fields: Fields): HopEvent {
   const because =
     fields.state === 'UNTRACKED' || fields.state === 'INVALID'
       ? `an ${fields.state} packet is not translated`
       : 'the connection was translated by its first packet, and conntrack repeats that'
-  return { hook: at.hook, table: 'nat', kind: 'note', did: 'nat not consulted', because }
+  return { hook, table, kind: 'note', did: 'nat not consulted', because }
 }
 
 /**
