@@ -46,6 +46,10 @@ export const findingCodes = {
     severity: 'info',
     meaning: 'No cluster domain was given; the zone of the Corefile is taken for it.',
   },
+  'dns.cluster-dns-assumed': {
+    severity: 'info',
+    meaning: 'Neither the input nor the command line tells the address of the cluster DNS; the usual one is taken.',
+  },
   'dns.no-such-service': {
     severity: 'warning',
     meaning: 'A name that looks like a Service of this cluster is none, and goes to a nameserver outside.',

@@ -119,13 +119,13 @@ function fillTemplate(
 ): string | undefined {
   let isUnderstood = true
   const filled = line.replaceAll(/\{\{-?\s*(.*?)\s*-?\}\}/g, (_, expression: string) => {
-    const value = valueOf(expression)
+    const value = fieldOf(expression)
     if (value === undefined) isUnderstood = false
     return value ?? ''
   })
   return isUnderstood ? filled : undefined
 
-  function valueOf(expression: string): string | undefined {
+  function fieldOf(expression: string): string | undefined {
     const fields: Readonly<Record<string, string | undefined>> = {
       '.Name': foldName(name),
       '.Question.Name': name,

@@ -1,0 +1,32 @@
+/** What of a pod's resolver goes wrong without a word: lines that are skipped, and nameservers that do not know the cluster. */
+import type { Finding } from '#base/finding'
+import { listOf } from '#base/text'
+import { dnsFinding } from './findings'
+import type { ClusterResolution } from './resolve-in-cluster'
+
+export function noteResolver({ settings, asks, lookup }: ClusterResolution): readonly Finding[] {
+  const findings: Finding[] = []
+  if (settings.isSearchIgnored) {
+    const length = `search ${lookup.conf.searches.join(' ')}`.length
+    const message = `the search line has ${length} characters, and musl ignores one of 255 or more: names are asked as they are typed`
+    findings.push(dnsFinding('dns.search-line-ignored', { message, hint: 'shorten the list, or use whole names' }))
+  }
+  if (asks === 'outside') {
+    const message = `the nameserver ${listOf(settings.nameservers)} is not the cluster’s DNS (${listOf(lookup.clusterDns) || 'whose address the input does not tell'})`
+    findings.push(
+      dnsFinding('dns.not-cluster-dns', {
+        message,
+        hint: 'dnsPolicy ClusterFirst, or ClusterFirstWithHostNet on the host’s network, asks the cluster',
+      }),
+    )
+  }
+  if (asks === 'both') {
+    const how =
+      settings.libc === 'musl'
+        ? 'musl asks all at once and takes the first reply'
+        : 'glibc asks the next only when one fails'
+    const message = `not all nameservers are the cluster’s DNS (${listOf(settings.nameservers)}): ${how}; the answers here are the cluster’s`
+    findings.push(dnsFinding('dns.mixed-nameservers', { message }))
+  }
+  return findings
+}

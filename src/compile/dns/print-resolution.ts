@@ -1,0 +1,83 @@
+/** A lookup as text for people: every question in order with its result and why, the answers, the cost, and how to lower it. */
+import { countOf, listOf, printTable } from '#base/text'
+import type { Attempt } from './attempt'
+import { describeHeard } from './hear-cluster'
+import { printRecord, printRecordData } from './record'
+import { printResolvConf } from './resolv-conf'
+import type { ClusterResolution } from './resolve-in-cluster'
+
+export type Asker = { readonly who: string; readonly policy: string; readonly hints: readonly string[] }
+
+export function printResolution(resolution: ClusterResolution, asker: Asker): string {
+  const { lookup, answers, advice } = resolution
+  const title = `${lookup.name}${lookup.type === undefined ? '' : ` ${lookup.type}`}, asked by ${asker.who} (${lookup.libc})`
+  const parts = [
+    `${title}\n`,
+    `${headline(resolution)}\n`,
+    resolution.attempts.length === 0 ? '' : printAttempts(resolution.attempts),
+    section('perhaps', asker.hints),
+    section('answers', answers.map(printRecord)),
+    section(
+      'cheaper',
+      advice.map(({ sentence }) => sentence),
+    ),
+    section(`resolv.conf (${asker.policy})`, printResolvConf(lookup.conf).trimEnd().split('\n')),
+  ]
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return lines.length === 0 ? '' : `${title}\n${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+function headline(resolution: ClusterResolution): string {
+  return `${labels[resolution.outcome]}  ${sentenceOf(resolution)}; ${costOf(resolution)}`
+}
+
+const labels = {
+  resolved: 'RESOLVED',
+  forwarded: 'FORWARDED',
+  'not-found': 'NOT FOUND',
+  failed: 'FAILED',
+  unknown: 'UNKNOWN',
+} as const satisfies Readonly<Record<ClusterResolution['outcome'], string>>
+
+function sentenceOf(resolution: ClusterResolution): string {
+  const { outcome, found = '', answers, unsure, lookup, attempts, hostsEntry } = resolution
+  if (hostsEntry !== undefined) return `${lookup.name} is ${hostsEntry.address} in the pod’s /etc/hosts`
+  const data = listOf([...new Set(answers.map(printRecordData))], 6)
+  switch (outcome) {
+    case 'resolved':
+      return `${found} is ${data}`
+    case 'forwarded':
+      return data === ''
+        ? `${found} is asked outside the cluster and counts as answered`
+        : `${found} is ${data}, which is asked outside the cluster`
+    case 'not-found':
+      return `no name that ${lookup.libc} makes of ${lookup.name} has what is asked for`
+    case 'failed':
+      return `${lookup.libc} gives up: ${attempts.at(-1)?.because ?? 'the name cannot be asked for'}`
+    case 'unknown':
+      return `${listOf(unsure)}${found === '' ? '' : `; without that ${found} is ${data === '' ? 'answered' : data}`}`
+    default:
+      return outcome satisfies never
+  }
+}
+
+function costOf({ queries, seconds }: ClusterResolution): string {
+  const questions = countOf(queries, 'question')
+  return seconds === 0 ? questions : `${questions}, ${countOf(seconds, 'second')} of waiting`
+}
+
+function printAttempts(attempts: readonly Attempt[]): string {
+  const isRepeated = attempts.some(({ sends }) => sends > 1)
+  const header = ['NAME', 'TYPE', ...(isRepeated ? ['SENT'] : []), 'RESULT', 'WHY']
+  const rows = attempts.map((attempt) => [
+    attempt.name,
+    attempt.type,
+    ...(isRepeated ? [`${attempt.sends}×`] : []),
+    describeHeard(attempt),
+    attempt.because,
+  ])
+  return printTable(header, rows).replaceAll(/^(?=.)/gm, '  ')
+}

@@ -1,0 +1,109 @@
+/** A pod's lookup from the name it types to the answer: its resolv.conf, its C library, and the DNS of its cluster. */
+import { canonicalIp } from '#base/ip'
+import { type Advice, adviseLookup } from './advise-lookup'
+import { type Attempt, countQueries, type Resolution } from './attempt'
+import type { DnsServer } from './build-dns-server'
+import { fqdn } from './domain-name'
+import type { DnsSource } from './form-resolv-conf'
+import { askCluster, askOutside } from './hear-cluster'
+import { type HostsEntry, lookUpHosts } from './pod-hosts'
+import type { Client, DnsRecord } from './record'
+import { printResolvConf, type ResolvConf } from './resolv-conf'
+import { resolveName } from './resolve-name'
+import { type Libc, type ResolverSettings, readResolverSettings } from './resolver-settings'
+
+export type ClusterLookup = {
+  readonly name: string
+  /** Absent: A and AAAA, as getaddrinfo asks. */
+  readonly type?: string
+  readonly libc: Libc
+  readonly conf: ResolvConf
+  readonly source: DnsSource
+  readonly client?: Client
+  readonly hosts: readonly HostsEntry[]
+  /** Addresses under which the cluster's DNS is asked. */
+  readonly clusterDns: readonly string[]
+  readonly clusterDomain: string
+}
+
+export type Outcome = 'resolved' | 'forwarded' | 'not-found' | 'failed' | 'unknown'
+
+export type ClusterResolution = {
+  readonly lookup: ClusterLookup
+  readonly settings: ResolverSettings
+  readonly outcome: Outcome
+  readonly attempts: readonly Attempt[]
+  readonly queries: number
+  readonly answers: readonly DnsRecord[]
+  readonly found?: string
+  readonly seconds: number
+  readonly unsure: readonly string[]
+  readonly advice: readonly Advice[]
+  /** How the pod's nameservers stand to the cluster's DNS. */
+  readonly asks: 'cluster' | 'outside' | 'both'
+  /** The line of /etc/hosts that answered without a question. */
+  readonly hostsEntry?: HostsEntry
+}
+
+export function resolveInCluster(server: DnsServer, lookup: ClusterLookup): ClusterResolution {
+  const settings = readResolverSettings(printResolvConf(lookup.conf), lookup.libc)
+  const asks = whomItAsks(lookup, settings)
+  const types = lookup.type === undefined ? ['A', 'AAAA'] : [lookup.type]
+  const hostsEntry = lookUpHosts(lookup.hosts, lookup.name, types)
+  const base = { lookup, settings, asks }
+  if (hostsEntry !== undefined) return fromHosts(base, hostsEntry)
+  const asking = { typed: lookup.name, ...(lookup.client !== undefined && { client: lookup.client }) }
+  const zones = [...server.clusterZones, fqdn(lookup.clusterDomain)]
+  const ask = asks === 'outside' ? askOutside(zones, asking) : askCluster(server, asking)
+  const asked = { name: lookup.name, types }
+  const resolution = resolveName(asked, settings, ask)
+  const { attempts, found, seconds } = resolution
+  const answered = attempts.filter(({ name, isPositive }) => name === found && isPositive)
+  const unsure = [...new Set(attempts.flatMap((attempt) => attempt.unsure ?? []))]
+  return {
+    ...base,
+    outcome: unsure.length > 0 ? 'unknown' : outcomeOf(resolution, answered),
+    attempts,
+    queries: countQueries(attempts),
+    answers: mergeAnswers(answered),
+    seconds,
+    unsure,
+    advice: adviseLookup({ lookup: asked, settings, ask }, resolution),
+    ...(found !== undefined && { found }),
+  }
+}
+
+/** The cluster's policy leads to its DNS; other nameservers are compared with its addresses. */
+function whomItAsks(
+  { source, clusterDns, conf }: ClusterLookup,
+  { nameservers }: ResolverSettings,
+): ClusterResolution['asks'] {
+  const own =
+    source === 'cluster' ? [...clusterDns, ...conf.nameservers.slice(0, Math.max(1, clusterDns.length))] : clusterDns
+  const isOwn = (address: string): boolean => own.includes(canonicalIp(address) ?? address)
+  if (nameservers.every(isOwn)) return 'cluster'
+  return nameservers.some(isOwn) ? 'both' : 'outside'
+}
+
+function outcomeOf({ end }: Resolution, answered: readonly Attempt[]): Outcome {
+  if (end === 'found') return answered.some(({ isForwarded }) => isForwarded === true) ? 'forwarded' : 'resolved'
+  return end === 'failed' || end === 'stopped' ? 'failed' : 'not-found'
+}
+
+/** A record that both replies hold, such as a CNAME, stands once. */
+function mergeAnswers(attempts: readonly Attempt[]): readonly DnsRecord[] {
+  const merged = new Map<string, DnsRecord>()
+  for (const record of attempts.flatMap(({ answers }) => answers)) merged.set(JSON.stringify(record), record)
+  return [...merged.values()]
+}
+
+function fromHosts(
+  base: Pick<ClusterResolution, 'lookup' | 'settings' | 'asks'>,
+  hostsEntry: HostsEntry,
+): ClusterResolution {
+  const { address } = hostsEntry
+  const name = fqdn(base.lookup.name)
+  const answer: DnsRecord = { type: address.includes(':') ? 'AAAA' : 'A', name, ttl: 0, address }
+  const none = { attempts: [], queries: 0, seconds: 0, unsure: [], advice: [] }
+  return { ...base, ...none, outcome: 'resolved', answers: [answer], found: name, hostsEntry }
+}
