@@ -1,0 +1,163 @@
+/** The nodes whose rules are looked at, each with what its rules should do and, where they were given, what they do. */
+import type { Finding } from '#base/finding'
+import type { Family } from '#base/ip'
+import { compareText, listOf } from '#base/text'
+import { parseSave } from '#compile/iptables/parse-save'
+import { printSave } from '#compile/iptables/print-save'
+import { savedRuleset } from '#compile/iptables/render-iptables'
+import { nodeIptables } from '#compile/node/node-iptables'
+import { planServices, proxyNodeOf } from '#compile/services/plan-services'
+import type { ServicePlan } from '#compile/services/service-plan'
+import { nodeIps } from '#model/node'
+import { makersOf, recogniseNode } from '#verify/recognise-node'
+import { chooseSources } from './choose-sources'
+import type { NodeRuleset } from './explain-input'
+import { type Destination, listDestinations } from './list-destinations'
+import type { ServiceView } from './service-view'
+import { type Answer, type TracedRules, traceNode } from './trace-node'
+
+export type NodeAnswers = {
+  /** Absent where nobody said which node it is. */
+  readonly node?: string
+  /** What to call it in a sentence. */
+  readonly label: string
+  /** Nodes whose computed rules answer alike; the node itself is not among them. */
+  readonly alike: readonly string[]
+  readonly family: Family
+  readonly plan: ServicePlan
+  readonly destinations: readonly Destination[]
+  /** By the rules that kube-proxy would write there now. */
+  readonly expected: readonly Answer[]
+  /** By the rules that were given, and what they say of themselves. */
+  readonly given?: GivenAnswers
+}
+
+export type GivenAnswers = {
+  readonly ruleset: NodeRuleset
+  /** Of the family at hand. */
+  readonly rules: TracedRules
+  /** Empty where Services are not in these rules, as `findings` then say. */
+  readonly answers: readonly Answer[]
+  /** There are rules of the family at hand. */
+  readonly hasFamily: boolean
+  readonly isElsewhere: boolean
+  readonly findings: readonly Finding[]
+}
+
+/** How many groups of nodes are traced where no rules are given; more nodes with endpoints of their own answer alike. */
+export const mostGroups = 8
+
+export function answerNodes(view: ServiceView): readonly NodeAnswers[] {
+  const { input, families } = view
+  if (input.nodeRulesets.length > 0) {
+    return input.nodeRulesets.flatMap((ruleset) => families.map((family) => answerGiven(view, family, ruleset)))
+  }
+  return families.flatMap((family) =>
+    groupNodes(view, family)
+      .slice(0, mostGroups)
+      .map(({ node, alike }) => answerComputed(view, family, { node, alike, label: node ?? 'a node' })),
+  )
+}
+
+type Labelled = { readonly node: string | undefined; readonly alike: readonly string[]; readonly label: string }
+
+function answerComputed(view: ServiceView, family: Family, { node, alike, label }: Labelled): NodeAnswers {
+  const known = node === undefined ? undefined : view.input.cluster.nodes.get(node)
+  const ips = known === undefined ? [] : nodeIps(known)
+  const destinations = listDestinations(view.service, { family, nodeIps: ips })
+  const { value } = nodeIptables(view.focus, view.slices.used, {
+    family,
+    settings: view.settings,
+    ...(node !== undefined && { node }),
+  })
+  const { rulesets } = parseSave(printSave(savedRuleset(value.sync), { date: 'now' }), 'computed rules')
+  const sources = chooseSources(view, family, node)
+  const expected = traceNode({ rulesets, ...(ips.length > 0 && { nodeIps: ips }) }, destinations, sources)
+  return { ...(node !== undefined && { node }), label, alike, family, plan: value.plan, destinations, expected }
+}
+
+function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): NodeAnswers {
+  const node = ruleset.node ?? onlyNode(view)
+  const label = ruleset.node ?? `the node of ${listOf(ruleset.files)}`
+  const base = answerComputed(view, family, { node, alike: [], label })
+  const known = node === undefined ? undefined : view.input.cluster.nodes.get(node)
+  const ips = known === undefined ? [] : nodeIps(known)
+  const rulesets = ruleset.rulesets.filter((one) => one.family === family)
+  const [file = '', ...more] = ruleset.files
+  const { nft } = ruleset
+  const rules: TracedRules = {
+    rulesets,
+    ...(nft !== undefined && { nft }),
+    sets: ruleset.sets,
+    linesIn: more.length === 0 ? file : '',
+    ...(ips.length > 0 && { nodeIps: ips }),
+  }
+  const findings = recogniseNode(ruleset).filter(isToldHere)
+  const hasFamily = rulesets.length > 0 || hasNftRules(ruleset, family)
+  const isElsewhere = !hasFamily || hasServicesElsewhere(ruleset, findings)
+  const answers = isElsewhere ? [] : traceNode(rules, base.destinations, chooseSources(view, family, node))
+  return { ...base, given: { ruleset, rules, answers, hasFamily, isElsewhere, findings } }
+}
+
+/** Stale chains are of other Services, and a dump of the other variant has no rules of kube-proxy of course. */
+function isToldHere({ code }: Finding, _at: number, all: readonly Finding[]): boolean {
+  if (code === 'ruleset.no-kube-proxy') return all.every((one) => one.code !== 'ruleset.other-variant')
+  return code !== 'ruleset.stale-chains'
+}
+
+function onlyNode({ input }: ServiceView): string | undefined {
+  const [first, ...rest] = input.cluster.nodes.keys()
+  return rest.length === 0 ? first : undefined
+}
+
+function hasNftRules({ nft }: NodeRuleset, family: Family): boolean {
+  const own = family === 'ipv4' ? 'ip' : 'ip6'
+  return [...(nft?.tables.values() ?? [])].some((table) => table.family === own || table.family === 'inet')
+}
+
+/** IPVS, Cilium, and a dump of the iptables variant that kube-proxy does not write. */
+function hasServicesElsewhere({ rulesets, nft, signs }: NodeRuleset, findings: readonly Finding[]): boolean {
+  if (nft !== undefined) return false
+  if (findings.some(({ code }) => code === 'ruleset.ipvs' || code === 'ruleset.cilium')) return true
+  const hasOther = signs.has('legacy-present') || signs.has('nft-present')
+  return hasOther && !makersOf(rulesets).includes('kube-proxy')
+}
+
+export type NodeGroup = { readonly node: string | undefined; readonly alike: readonly string[] }
+
+/** Nodes by what their rules for the Service depend on; those without endpoints of their own come first. */
+export function groupNodes(view: ServiceView, family: Family): readonly NodeGroup[] {
+  const { input, settings } = view
+  const names = input.node === undefined ? [...input.cluster.nodes.keys()].sort(compareText) : [input.node]
+  const [first, ...rest] = names
+  if (first === undefined) return [{ node: undefined, alike: [] }]
+  if (!dependsOnNode(view)) return [{ node: first, alike: rest }]
+  const groups = new Map<string, { readonly members: string[]; readonly localCount: number }>()
+  for (const name of names) {
+    const node = proxyNodeOf(input.cluster, name)
+    const { ports } = planServices(view.focus, view.slices.used, { family, settings, node }).value
+    const key = ports
+      .map(({ chosen, allowsNode }) => `${textsOf(chosen.cluster)} ${textsOf(chosen.local)} ${allowsNode}`)
+      .join('\n')
+    const group = groups.get(key)
+    if (group !== undefined) group.members.push(name)
+    else
+      groups.set(key, { members: [name], localCount: ports.reduce((sum, port) => sum + port.chosen.local.length, 0) })
+  }
+  return [...groups.values()]
+    .sort((a, b) => Math.sign(a.localCount) - Math.sign(b.localCount))
+    .map(({ members: [node, ...alike] }) => ({ node, alike }))
+}
+
+function textsOf(endpoints: readonly { readonly text: string }[]): string {
+  return endpoints.map(({ text }) => text).join()
+}
+
+/** Traffic policy, hints, source ranges that may hold the node, and a detector by the node's own pod range. */
+function dependsOnNode({ service, slices, settings }: ServiceView): boolean {
+  const isLocal = service.externalTrafficPolicy === 'Local' || service.internalTrafficPolicy === 'Local'
+  const hasHints = slices.used.some(({ endpoints }) =>
+    endpoints.some(({ forZones, forNodes }) => forZones !== undefined || forNodes !== undefined),
+  )
+  return isLocal || hasHints || service.loadBalancerSourceRanges.length > 0 || settings.detectLocal?.kind === 'NodeCIDR'
+}

@@ -1,0 +1,95 @@
+/** What the rules of one node do with packets to a Service: one answer for each destination and class of clients. */
+import { parseEndpoint, parseIp, printIp } from '#base/ip'
+import type { Target, Trace } from '#model/trace'
+import { type RulesetTraceInput, traceRuleset } from '#trace/trace-ruleset'
+import { type SourceClass, type Sources, sourceClasses } from './choose-sources'
+import type { Destination } from './list-destinations'
+
+export type Answer = {
+  readonly destination: Destination
+  readonly from: SourceClass
+  /** The example that was traced; absent for the node's own processes. */
+  readonly source?: string
+  readonly trace: Trace
+  /** What the lines of rules are lines of; absent for computed rules, which nobody has as text. */
+  readonly linesIn?: string
+}
+
+export type TracedRules = Pick<RulesetTraceInput, 'rulesets' | 'nft' | 'sets' | 'nodeIps' | 'isBrief'> &
+  Pick<Answer, 'linesIn'>
+
+export function traceNode(
+  rules: TracedRules,
+  destinations: readonly Destination[],
+  sources: Sources,
+): readonly Answer[] {
+  return destinations.flatMap((destination) =>
+    sourceClasses.flatMap((from) => traceOne(rules, destination, { from, sources })),
+  )
+}
+
+function traceOne(
+  { linesIn, ...rules }: TracedRules,
+  destination: Destination,
+  { from, sources }: { readonly from: SourceClass; readonly sources: Sources },
+): readonly Answer[] {
+  const ip = parseIp(destination.address)
+  const source = sources[from]
+  if (ip === undefined || (source === undefined && from !== 'node')) return []
+  const { value } = traceRuleset({
+    ...rules,
+    packet: {
+      destination: ip,
+      destinationPort: destination.port,
+      protocol: destination.protocol,
+      ...(source !== undefined && { source }),
+    },
+    isNodeLocal: destination.kind === 'node port',
+    isLocalSource: from === 'node',
+  })
+  return [
+    {
+      destination,
+      from,
+      ...(source !== undefined && { source: printIp(source) }),
+      trace: value,
+      ...(linesIn !== undefined && { linesIn }),
+    },
+  ]
+}
+
+/** How the source is seen by the endpoint: `some` when that depends on what is not known, or on who is chosen. */
+export function masqueradeOf({ trace, source }: Answer): 'always' | 'never' | 'some' {
+  if (trace.masquerade.length === 0) return 'never'
+  const isItself = ({ address }: Target): boolean => source !== undefined && hostOf(address) === source
+  if (trace.targets.some(isItself)) return 'some'
+  return trace.masquerade.some(({ condition }) => condition === 'always') ? 'always' : 'some'
+}
+
+function hostOf(address: string): string | undefined {
+  const ip = parseEndpoint(address)?.ip
+  return ip === undefined ? undefined : printIp(ip)
+}
+
+/** Whether the rules remember clients, and for how long where they say it. */
+export function memoryOf({ trace }: Answer): { readonly remembers: boolean; readonly seconds?: number } {
+  const when = (trace.branches ?? [])
+    .map((branch) => branch.when)
+    .find((text) => /\b(list|set) \S*(SEP|affinity)/.test(text))
+  if (when === undefined) return { remembers: false }
+  const seconds = /of the last (\d+) s/.exec(when)?.[1]
+  return { remembers: true, ...(seconds !== undefined && { seconds: Number(seconds) }) }
+}
+
+/** What happened and why, with the rule's line where the rules were given. */
+export function outcomeText({ trace, linesIn }: Answer): string {
+  const [{ sentence, line }] = trace.verdict.because
+  const kind = trace.verdict.kind === 'unknown' ? 'unknown: ' : ''
+  return `${kind}${sentence}${lineText(line, linesIn)}`
+}
+
+/** ` (node.save:34)`, ` (line 34)` where several files make up the rules, nothing for computed ones. */
+export function lineText(line: number | undefined, linesIn: string | undefined): string {
+  if (line === undefined || linesIn === undefined) return ''
+  return linesIn === '' ? ` (line ${line})` : ` (${linesIn}:${line})`
+}
