@@ -114,11 +114,17 @@ export function inInterfaceIs(view: View, pattern: string): Test {
   })
 }
 
+/** What another node is to get leaves through no loopback. */
+function isForElsewhere({ fields, world }: View): boolean {
+  return fields.way === 'wire' || isLocal(world, fields.destination) === false
+}
+
 export function outInterfaceIs(view: View, pattern: string): Test {
   if (view.hook === 'PREROUTING' || view.hook === 'INPUT') return known(pattern === '+')
   const { outInterface } = view.fields
   if (outInterface !== undefined) return known(coversPattern(pattern, outInterface))
   if (pattern === '+') return known(true)
+  if (pattern === 'lo' && isForElsewhere(view)) return known(false)
   const { isRerouted } = view.fields
   const leaves = isRerouted ? 'leave for its new destination' : 'leave'
   return askOnPath(view.path, {

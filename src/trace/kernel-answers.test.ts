@@ -191,6 +191,11 @@ test('SNAT to a range leaves open which address it is', () => {
 })
 
 describe('hooks', () => {
+  test('what is for another node does not leave through lo', () => {
+    expect(met(saveOf('nat', ['OUTPUT -o lo -j ACCEPT']), '192.168.50.11 → 203.0.113.5')).toEqual([[]])
+    expect(met(saveOf('filter', ['FORWARD -o lo -j DROP']), forward, fromPod)).toEqual([[]])
+  })
+
   test.each(['255.255.255.255', '224.0.0.1'])('a packet for many receivers goes to INPUT: %s', (many) => {
     const save = saveOf('filter', ['FORWARD -j DROP', 'INPUT -j ACCEPT'])
     expect(met(save, `10.244.1.9 → ${many}`, fromPod)).toEqual([['INPUT -j ACCEPT']])
