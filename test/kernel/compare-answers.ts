@@ -4,26 +4,38 @@ import type { Trace } from '#model/trace'
 import { traceRuleset } from '#trace/trace-ruleset'
 import type { ComparedPacket } from './compare-paths'
 import type { PacketOutcome } from './trace-packets'
+import { isTaken } from './walk-lines'
 
 type Answer = Pick<Trace, 'verdict' | 'targets' | 'masquerade'>
 
-/** The main answer and its branches: memory may decide between them. */
+/** The main answer and its branches: what a trace is not told may decide between them. */
 export function answerDifference(seen: PacketOutcome, { input, path }: ComparedPacket): string | undefined {
   const trace = traceRuleset(input).value
   const answers: readonly Answer[] = [trace, ...(trace.branches ?? [])]
   const isTranslated = path?.path.fields.isDnat ?? false
-  if (answers.some((answer) => isAnswer(seen, answer, isTranslated))) return undefined
+  if (isTaken(seen) || answers.some((answer) => isAnswer(seen, answer, isTranslated))) return undefined
   const shown = answers.map(({ verdict, targets, masquerade }) => JSON.stringify({ verdict, targets, masquerade }))
   return [JSON.stringify(seen.packet), `kernel: ${JSON.stringify(fateOf(seen))}`, ...shown].join('\n')
 }
 
 function isAnswer(seen: PacketOutcome, { verdict, targets, masquerade }: Answer, isTranslated: boolean): boolean {
   const fate = fateOf(seen)
-  if (fate.kind === 'dropped' || fate.kind === 'rejected') return verdict.kind === fate.kind
-  if (verdict.kind !== 'allowed') return false
-  const target = targets.find(({ address, share }) => address === fate.address && share > 0)
+  const codes = verdict.because.map(({ code }) => code)
+  if (fate.address === undefined) return codes.some((code) => code.startsWith(`trace.${fate.kind}-by-`))
+  const target = targets.find(({ address, share }) => share > 0 && isTarget(address, fate))
+  // What is stopped in part, or undecided, tells its targets all the same.
+  const isOpen = codes.includes('trace.undecided') || targets.reduce((sum, { share }) => sum + share, 0) < 0.999
+  if (verdict.kind !== 'allowed' && !(isOpen && target !== undefined)) return false
   if (isTranslated ? target === undefined : targets.length > 0) return false
   return fate.hasNewSource ? masquerade.length > 0 : true
+}
+
+/** Of a port that is one of several, or an address of the node that is one of several, a trace tells what it knows. */
+function isTarget(told: string, { address, port }: { readonly address: string; readonly port: number }): boolean {
+  const range = /^(.*):(\d+)-(\d+)$/.exec(told)
+  if (range === null) return told === address || told === `this node:${port}`
+  const isInside = port >= Number(range[2]) && port <= Number(range[3])
+  return isInside && (range[1] === 'this node' || `${range[1]}:${port}` === address)
 }
 
 function fateOf({ packet, walks }: PacketOutcome) {
@@ -31,5 +43,5 @@ function fateOf({ packet, walks }: PacketOutcome) {
   if (fate.kind !== 'left' && fate.kind !== 'delivered') return { kind: fate.kind } as const
   const { destination, destinationPort, source } = fate.packet
   const address = destinationPort === undefined ? destination : printEndpoint(destination, destinationPort)
-  return { kind: fate.kind, address, hasNewSource: source !== packet.source } as const
+  return { kind: fate.kind, address, port: destinationPort ?? 0, hasNewSource: source !== packet.source } as const
 }

@@ -30,16 +30,18 @@ export type CompareOptions = {
   readonly isPossible?: (path: Outcome) => boolean
   /** What the packet is to its connection; left out, it begins one if it can. */
   readonly state?: ConnectionState
+  /** The link that the node's routes to an address lead to, where the node is not the usual one. */
+  readonly linkTo?: (address: string) => string
 }
 
 export function comparePaths(
   seen: PacketOutcome,
   { ruleset, ...known }: TracedNode,
-  { isPossible = () => true, state }: CompareOptions = {},
+  { isPossible = () => true, state, linkTo }: CompareOptions = {},
 ): ComparedPacket {
   const input = traceInputOf(seen.packet, { ...known, rulesets: [ruleset] }, state)
   const paths = walkEveryPath(input).filter(
-    (path) => path.path.share > 0 && agreesWithPacket(path, seen) && isPossible(path),
+    (path) => path.path.share > 0 && agreesWithPacket(path, seen, linkTo) && isPossible(path),
   )
   const kernel = linesOfKernel(seen)
   const candidates = paths.map((path) => ({ path, lines: linesOfPath(path, ruleset) }))

@@ -6,16 +6,24 @@ import { linkOf } from '../random/node-layout'
 import { fromLocal, type SentPacket } from './sent-packet'
 import type { PacketOutcome } from './trace-packets'
 
-export function agreesWithPacket({ path }: Outcome, seen: PacketOutcome): boolean {
+/** `linkTo`: the link that the node's routes to an address lead to. */
+export function agreesWithPacket(
+  { path }: Outcome,
+  seen: PacketOutcome,
+  linkTo: (address: string) => string = (address) => linkOf(familyOf(seen.packet), address),
+): boolean {
   for (let entry = path.answers; entry !== undefined; entry = entry.earlier) {
-    const truth = truthOf(entry.question, seen)
+    const truth = truthOf(entry.question, { ...seen, linkTo })
     if (truth !== undefined && truth !== entry.answer) return false
   }
   return true
 }
 
 /** Undefined where these tests do not know it either. */
-function truthOf({ key, subject }: Question, seen: PacketOutcome): boolean | undefined {
+function truthOf(
+  { key, subject }: Question,
+  seen: PacketOutcome & { readonly linkTo: (address: string) => string },
+): boolean | undefined {
   if (subject.kind === 'out-interface') {
     const out = outInterfaceOf(seen)
     return out === undefined ? undefined : coversPattern(subject.pattern, out)
@@ -27,7 +35,7 @@ function truthOf({ key, subject }: Question, seen: PacketOutcome): boolean | und
     case 'length':
       return isInRange(value, lengthOf(packet))
     case 'rpfilter':
-      return value === 'loose' || (packet.from !== fromLocal && linkOf(familyOf(packet), packet.source) === packet.from)
+      return value === 'loose' || (packet.from !== fromLocal && seen.linkTo(packet.source) === packet.from)
     case 'owner':
       return /^[ug]id /.test(value) ? isInRange(value.slice(4), 0) : undefined
     case 'physdev':
