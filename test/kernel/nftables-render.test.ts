@@ -1,14 +1,17 @@
 /** kube-proxy's nftables tables in a kernel: what is computed loads, and the kernel lists it back word for word. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Layout } from '#compile/nftables/layout'
+import { printScript } from '#compile/nftables/print-script'
 import { rulesetOf, type Table } from '#compile/nftables/ruleset'
 import { g1Table } from '../golden/nftables-g1'
+import { ipv6Table } from '../golden/nftables-ipv6'
 import { tableOfSketch } from '../random/nftables-table'
 import { seedOfRun } from '../random/random'
 import { type ClusterSketch, randomCluster, smallerClusters } from '../random/random-cluster'
 import { describeKernel } from './describe-kernel'
-import { createNamespaces, removeNamespaces } from './namespace'
-import { computedListing, linesOf, listRuleset, loadRuleset } from './nftables-kernel'
+import { createNamespaces, inside, removeNamespaces } from './namespace'
+import { computedListing, linesOf, listRuleset, loadRuleset, loadScript } from './nftables-kernel'
+import { mustRun } from './run-command'
 
 const layouts: readonly Layout[] = ['1.31', '1.34', '1.36']
 const caseCount = Number(process.env.PORTOLAN_FUZZ_TABLES ?? 60)
@@ -35,6 +38,20 @@ describeKernel('kube-proxy tables', () => {
 
   test.each(layouts)('scenario G1 in layout %s', (layout) => {
     expect(trouble(g1Table(layout))).toBeUndefined()
+  })
+
+  test.each(layouts)('the IPv6 scenario in layout %s', (layout) => {
+    expect(trouble(ipv6Table(layout))).toBeUndefined()
+  })
+
+  test('a script takes the place of the table that is there', () => {
+    mustRun(inside(namespace, ['nft', 'flush', 'ruleset']))
+    for (const layout of layouts) {
+      const ruleset = rulesetOf([g1Table(layout)])
+      const loaded = loadScript(namespace, printScript(ruleset))
+      expect(loaded.ok ? '' : loaded.message).toBe('')
+      expect(listRuleset(namespace).text).toBe(computedListing(ruleset).text)
+    }
   })
 
   test('random clusters in every layout and family', () => {

@@ -24,15 +24,16 @@
  * - nat chains are seen by the first packet of a connection alone; a rejected one stays unconfirmed, and the next packet
  *   is a first one again.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { KernelNode } from './kernel-node'
 import { endWithUs, inside } from './namespace'
 import { readRuleBook } from './rule-book'
-import { mustRun, sleep, toolEnvironment, waitUntil } from './run-command'
+import { mustRun, toolEnvironment } from './run-command'
 import { parseTraceEvent, splitTraceEvents } from './trace-event'
+import { settle, waitUntilListening } from './trace-socket'
 import { buildWalks, type Walk, watchTable } from './walk'
 
 export type TraceReader = {
@@ -64,10 +65,6 @@ const watchRules = `table inet ${watchTable} {
 }
 `
 
-/** NFNLGRP_NFTRACE is group 9 of the netfilter family: bit 8 of the mask in /proc/PID/net/netlink. */
-const traceGroup = 0x100
-const netfilterFamily = '12'
-
 export function startTrace(node: KernelNode): TraceReader {
   mustRun(inside(node.namespace, ['nft', '-f', '-']), watchRules)
   const folder = mkdtempSync(join(tmpdir(), 'portolan-trace-'))
@@ -81,7 +78,7 @@ export function startTrace(node: KernelNode): TraceReader {
     closeSync(output)
     rmSync(folder, { recursive: true, force: true })
   }
-  waitUntil('nft monitor trace listens', () => socketOf(child) !== undefined)
+  waitUntilListening(child)
   const read = (): Walk[] => {
     settle(child, file)
     const events = splitTraceEvents(readFileSync(file, 'utf8')).flatMap((text) => parseTraceEvent(text) ?? [])
@@ -92,36 +89,4 @@ export function startTrace(node: KernelNode): TraceReader {
     ftruncateSync(output, 0)
   }
   return { read, forget, close }
-}
-
-type Socket = { readonly waiting: number; readonly lost: number }
-
-/** The columns: address, family, port, groups, bytes waiting, …, events lost. */
-function socketOf(child: ChildProcess): Socket | undefined {
-  const table = readFileSync(`/proc/${child.pid}/net/netlink`, 'utf8')
-  for (const line of table.split('\n')) {
-    const [, family, , groups = '', waiting, , , , lost] = line.trim().split(/\s+/)
-    if (family === netfilterFamily && (Number.parseInt(groups, 16) & traceGroup) !== 0) {
-      return { waiting: Number(waiting), lost: Number(lost) }
-    }
-  }
-  return undefined
-}
-
-/** Until the socket is empty, nft asleep and its output unchanged, three times in a row. */
-function settle(child: ChildProcess, file: string): void {
-  let quiet = 0
-  let size = -1
-  const isQuiet = () => {
-    const isAsleep = / S /.test(readFileSync(`/proc/${child.pid}/stat`, 'utf8'))
-    const socket = socketOf(child)
-    if (socket === undefined) throw new Error(`nft monitor trace ended: ${readFileSync(file, 'utf8').slice(-500)}`)
-    if (socket.lost > 0) throw new Error(`the kernel dropped ${socket.lost} trace events: send fewer packets at once`)
-    const before = size
-    size = statSync(file).size
-    quiet = isAsleep && socket.waiting === 0 && size === before ? quiet + 1 : 0
-    return quiet === 3
-  }
-  sleep(1)
-  waitUntil('nft has read all trace events', isQuiet, 60_000)
 }
