@@ -128,8 +128,8 @@ const objects: readonly NamedObject[] = [
   { kind: 'synproxy', name: 'sp', mss: 1460, windowScale: 7, flags: ['timestamp', 'sack-perm'] },
 ]
 
-/** A table of the wing's family with one rule; `inet` has all sets and objects. */
-export function galleryTable({ family, type, hook }: Omit<Wing, 'exhibits'>, statements: readonly Statement[]): Table {
+/** A table of the wing's family with these rules; `inet` has all sets and objects. */
+export function galleryTable({ family, type, hook }: Wing, rules: readonly (readonly Statement[])[]): Table {
   const isFull = family === 'inet'
   const priority = type === 'nat' ? (hook === 'postrouting' ? 100 : -100) : 0
   const devices = hook === 'ingress' ? ['lo'] : []
@@ -148,7 +148,7 @@ export function galleryTable({ family, type, hook }: Omit<Wing, 'exhibits'>, sta
         {
           name: 'c',
           base: { type, hook, priority, devices, policy: 'accept', flags: [] },
-          rules: [{ statements, comment: 'the exhibit' }],
+          rules: rules.map((statements, at) => ({ statements, comment: `exhibit ${at}` })),
         },
       ],
     ]),

@@ -393,6 +393,10 @@ const actions: readonly Exhibit[] = [
   ],
   ['synproxy name "sp"', object('synproxy', 'sp')],
   ['notrack', { kind: 'notrack' }],
+]
+
+/** Kernels without this are not rare. */
+const queues: readonly Exhibit[] = [
   ['queue flags bypass,fanout to 1-3', { kind: 'queue', number: range(1, 3), flags: ['bypass', 'fanout'] }],
 ]
 
@@ -503,6 +507,7 @@ const ofNetdev: readonly Exhibit[] = [
 export const gallery: readonly Wing[] = [
   { family: 'inet', type: 'filter', hook: 'input', exhibits: [...conntrack, ...links, ...metaData] },
   { family: 'inet', type: 'filter', hook: 'forward', exhibits: [...headers, ...transport, ...actions] },
+  { family: 'inet', type: 'filter', hook: 'output', exhibits: queues },
   { family: 'inet', type: 'nat', hook: 'prerouting', exhibits: destinations },
   { family: 'inet', type: 'nat', hook: 'postrouting', exhibits: sources },
   { family: 'inet', type: 'filter', hook: 'prerouting', exhibits: proxies },

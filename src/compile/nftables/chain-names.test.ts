@@ -1,10 +1,10 @@
 /** H1 to H6 and H8, and the table of names in the sheet. */
 import { describe, expect, test } from 'vitest'
 import { metaOf } from '../../../test/golden/objects'
-import { endpointNames, isServiceChain, type NamedPort, serviceChains } from './chain-names'
+import { affinitySet, endpointChain, isServiceChain, portText, serviceChains } from './chain-names'
 
-function portOf(path: string, protocol: string, name = ''): NamedPort {
-  return { service: { meta: metaOf('Service', path) }, servicePort: { name }, protocol }
+function portOf(path: string, protocol: string, name = ''): string {
+  return portText({ service: { meta: metaOf('Service', path) }, servicePort: { name }, protocol })
 }
 
 const web = portOf('shop/web', 'tcp')
@@ -58,12 +58,13 @@ describe('endpoints', () => {
       'ZVRFLKHO-ns1/svc1/tcp/p80__fd00.10.180..1/80',
     ],
   ] as const)('%s: an endpoint names its chain and its set', (_, port, endpoint, base) => {
-    expect(endpointNames(port, endpoint)).toEqual({ chain: `endpoint-${base}`, affinitySet: `affinity-${base}` })
+    expect(endpointChain(port, endpoint)).toBe(`endpoint-${base}`)
+    expect(affinitySet(endpointChain(port, endpoint))).toBe(`affinity-${base}`)
   })
 
   test('H8: a base that is too long is cut to 240 characters, and says so', () => {
     const port = portOf(`${'n'.repeat(63)}/${'s'.repeat(63)}`, 'sctp', 'p'.repeat(63))
-    const { chain } = endpointNames(port, { ip: 'fd00:1111:2222:3333:4444:5555:6666:7777', port: 65535 })
+    const chain = endpointChain(port, { ip: 'fd00:1111:2222:3333:4444:5555:6666:7777', port: 65535 })
     const base = chain.slice('endpoint-'.length)
     expect(base).toHaveLength(240)
     expect(base.startsWith('4OOVRNZV-nnn')).toBe(true)

@@ -16,10 +16,14 @@ export type ServiceChains = {
   readonly firewall: string
 }
 
-export type EndpointNames = { readonly chain: string; readonly affinitySet: string }
+/** `namespace/name/protocol/port`; an unnamed port leaves the slash. */
+export function portText({ service, servicePort, protocol }: NamedPort): string {
+  return `${service.meta.namespace}/${service.meta.name}/${protocol}/${servicePort.name}`
+}
 
-export function serviceChains(port: NamedPort): ServiceChains {
-  const base = withHash(portText(port))
+/** `text` is the port's own, from `portText`. */
+export function serviceChains(text: string): ServiceChains {
+  const base = withHash(text)
   return {
     cluster: `service-${base}`,
     local: `local-${base}`,
@@ -28,18 +32,20 @@ export function serviceChains(port: NamedPort): ServiceChains {
   }
 }
 
+const endpointPrefix = 'endpoint-'
+
 /** A colon may not stand in a chain's name, so the parts of an IPv6 address have dots between them. */
-export function endpointNames(port: NamedPort, { ip, port: number }: EndpointAddress): EndpointNames {
-  const base = withHash(`${portText(port)}__${ip.replaceAll(':', '.')}/${number}`)
-  return { chain: `endpoint-${base}`, affinitySet: `affinity-${base}` }
+export function endpointChain(text: string, { ip, port }: EndpointAddress): string {
+  const address = ip.includes(':') ? ip.replaceAll(':', '.') : ip
+  return endpointPrefix + withHash(`${text}__${address}/${port}`)
+}
+
+/** The set of the clients that an endpoint remembers, from the name of its chain. */
+export function affinitySet(chain: string): string {
+  return `affinity-${chain.slice(endpointPrefix.length)}`
 }
 
 type EndpointAddress = { readonly ip: string; readonly port: number }
-
-/** `namespace/name/protocol/port`; an unnamed port leaves the slash. */
-function portText({ service, servicePort, protocol }: NamedPort): string {
-  return `${service.meta.namespace}/${service.meta.name}/${protocol}/${servicePort.name}`
-}
 
 const longest = 240
 const cutMark = '...'

@@ -13,6 +13,50 @@ export const findingCodes = {
     meaning:
       "No address takes node ports: none of the node's is known, or nodePortAddresses select none but loopback, which this mode does not serve.",
   },
+  'nft.bad-rule': {
+    severity: 'error',
+    meaning: 'A rule of an nftables listing cannot be read, for instance because it was cut; it is left out.',
+  },
+  'nft.bad-line': {
+    severity: 'error',
+    meaning:
+      'A line of an nftables listing, in the head of a table, chain, set or object, cannot be read; it is left out.',
+  },
+  'nft.bad-element': {
+    severity: 'error',
+    meaning: 'An element of an nftables set or map cannot be read; it is left out.',
+  },
+  'nft.bad-json': {
+    severity: 'error',
+    meaning: 'The text is not what `nft -j list ruleset` prints; nothing of it, or not this object, is used.',
+  },
+  'nft.unknown-object': {
+    severity: 'warning',
+    meaning: 'A table holds an object of a kind that Portolan does not know, of a newer nft; it is left out.',
+  },
+  'nft.cut': { severity: 'warning', meaning: 'An nftables listing ends before its braces close.' },
+  'nft.table-twice': {
+    severity: 'warning',
+    meaning: 'An nftables table is listed twice, from two moments; the later listing is used.',
+  },
+  'nft.foreign-lines': {
+    severity: 'info',
+    meaning: 'Lines that are not part of an nftables listing, such as a shell prompt, were passed over.',
+  },
+  'nft.include': {
+    severity: 'warning',
+    meaning: 'An nft script includes another file, whose rules are not known.',
+  },
+  'nft.iptables-nft': {
+    severity: 'info',
+    meaning: 'iptables-nft wrote a table: nft shows some of its matches and targets by name only, and no comments.',
+  },
+  'nft.missing-chain': {
+    severity: 'warning',
+    meaning: 'A chain or map leads to a chain that the listing does not hold.',
+  },
+  'nft.missing-set': { severity: 'warning', meaning: 'A rule looks into a set or map that the listing does not hold.' },
+  'nft.loop': { severity: 'error', meaning: 'An nftables chain leads back to itself, which the kernel refuses.' },
 } as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
 
 export type FindingCode = keyof typeof findingCodes

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { g1Table } from '../../../test/golden/nftables-g1'
 import { gallery } from '../../../test/golden/nftables-gallery'
+import { galleryTable } from '../../../test/golden/nftables-gallery-table'
 import { ipv6Table } from '../../../test/golden/nftables-ipv6'
 import { printJson } from './print-json'
 import { printList } from './print-list'
@@ -40,6 +41,19 @@ describe('N14: IPv6 with affinity, and node ports on every address', () => {
   test('the whole', () => {
     expect(listed).toBe(golden('ipv6.list.txt'))
   })
+})
+
+test('the gallery with its sets and objects, as text and as JSON', () => {
+  const rulesets = gallery.map((wing) =>
+    rulesetOf([
+      galleryTable(
+        wing,
+        wing.exhibits.map(([, ...statements]) => statements),
+      ),
+    ]),
+  )
+  expect(rulesets.map((ruleset) => printList(ruleset)).join('')).toBe(golden('gallery.list.txt'))
+  expect(rulesets.map(printJson).join('')).toBe(golden('gallery.json.txt'))
 })
 
 describe.each(gallery.map((wing) => [`${wing.family} ${wing.type} ${wing.hook}`, wing] as const))('%s', (_, wing) => {

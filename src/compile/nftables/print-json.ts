@@ -13,8 +13,8 @@ const metainfo = { version: '1.0.6', release_name: 'Lester Gooch #5', json_schem
 
 /** Handles are there when they are known. */
 export function printJson({ tables }: Ruleset): string {
-  const objects = Array.from(tables.values()).flatMap(tableJson)
-  return `${jsonText({ nftables: [{ metainfo }, ...objects] })}\n`
+  const objects = [{ metainfo }, ...Array.from(tables.values()).flatMap(tableJson)]
+  return `{"nftables": [${objects.map(jsonText).join(', ')}]}\n`
 }
 
 /** All rules come after all chains. */

@@ -4,7 +4,7 @@ import type { Family } from '#base/ip'
 import type { LocalTraffic } from '#compile/services/local-traffic'
 import { type NodePortAddresses, nodePortAddresses } from '#compile/services/node-port-addresses'
 import type { ServicePlan, ServicePortPlan } from '#compile/services/service-plan'
-import type { EndpointNames, ServiceChains } from './chain-names'
+import type { ServiceChains } from './chain-names'
 import { constant, type Element, type Expression } from './expression'
 import { type Layout, type LayoutPlan, layoutPlans } from './layout'
 import { prefixOrAddress } from './merge-ranges'
@@ -38,8 +38,8 @@ export type RenderContext = {
 export type PortRendering = {
   readonly port: ServicePortPlan
   readonly chains: ServiceChains
-  /** At the place of each reachable endpoint. */
-  readonly names: readonly EndpointNames[]
+  /** At the place of each reachable endpoint; empty where endpoints have no chains. */
+  readonly endpointChains: readonly string[]
   readonly hasExternalChain: boolean
   readonly hasFirewall: boolean
   readonly context: RenderContext
@@ -84,6 +84,11 @@ export function openChain(context: RenderContext, name: string, more: Omit<Chain
   if (!context.chains.has(name)) context.chains.set(name, { name, ...more, rules: [] })
 }
 
+/** A chain that is whole from the start. The list is handed over. */
+export function addChain({ chains }: RenderContext, name: string, rules: Rule[]): void {
+  chains.set(name, { name, rules })
+}
+
 export function addRule({ chains }: RenderContext, chain: string, ...rules: readonly Rule[]): void {
   chains.get(chain)?.rules.push(...rules)
 }
@@ -112,6 +117,8 @@ export function addElement({ sets }: RenderContext, name: string, element: Eleme
 }
 
 function keyText(key: Expression): string {
-  if (key.kind === 'concat') return key.parts.map(keyText).join(' ')
-  return key.kind === 'value' ? String(key.value) : ''
+  if (key.kind === 'value') return String(key.value)
+  let text = ''
+  if (key.kind === 'concat') for (const part of key.parts) text += `${keyText(part)} `
+  return text
 }

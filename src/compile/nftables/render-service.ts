@@ -1,26 +1,28 @@
 /** One Service port: its elements in the shared sets and maps, and its chains. */
 import type { ServicePortPlan } from '#compile/services/service-plan'
-import { endpointNames, type ServiceChains, serviceChains } from './chain-names'
+import { endpointChain, portText, type ServiceChains, serviceChains } from './chain-names'
 import { constant, type Element, type Expression, type Verdict } from './expression'
 import { findingAt } from './findings'
 import { rangesExpression } from './merge-ranges'
 import { addElement, addRule, openChain, type PortRendering, type RenderContext } from './render-context'
-import { renderDelivery, renderPolicyChains } from './render-endpoints'
+import { renderEndpointChains, renderHairpins, renderPolicyChains } from './render-endpoints'
 import { rejectChain, setNames } from './render-fixed'
 import { commented, concat, goTo, isFromNode, matches, payload, rule } from './rule-parts'
 import type { Rule } from './statement'
 
 /** Mirrors the body of the loop over Service ports in pkg/proxy/nftables/proxier.go syncProxyRules (1.34). */
 export function renderServicePort(port: ServicePortPlan, context: RenderContext): void {
-  const needsNames = context.layoutPlan.hasMarkChain || port.affinitySeconds !== undefined
+  const hasEndpointChains = context.layoutPlan.hasMarkChain || port.affinitySeconds !== undefined
+  const text = portText(port)
   const rendering: PortRendering = {
     port,
-    chains: serviceChains(port),
-    names: needsNames ? port.chosen.reachable.map((endpoint) => endpointNames(port, endpoint)) : [],
+    chains: serviceChains(text),
+    endpointChains: hasEndpointChains ? port.chosen.reachable.map((endpoint) => endpointChain(text, endpoint)) : [],
     hasExternalChain: port.chosen.hasAny && port.isExternallyAccessible,
     hasFirewall: port.loadBalancerVIPs.length > 0 && port.loadBalancerSourceRanges.length > 0,
     context,
   }
+  renderEndpointChains(rendering)
   openPortChains(rendering)
   renderAddresses(rendering)
   renderNodePort(rendering)
@@ -28,12 +30,11 @@ export function renderServicePort(port: ServicePortPlan, context: RenderContext)
   renderExternalChain(rendering)
   renderFirewallChain(rendering)
   renderPolicyChains(rendering)
-  renderDelivery(rendering)
+  renderHairpins(rendering)
 }
 
-/** A node lists chains in the order in which they were made. */
-function openPortChains({ port, chains, names, hasExternalChain, hasFirewall, context }: PortRendering): void {
-  for (const { chain } of names) openChain(context, chain)
+/** A node lists chains in the order in which they were made: those of endpoints first, then these. */
+function openPortChains({ port, chains, hasExternalChain, hasFirewall, context }: PortRendering): void {
   if (port.chosen.cluster.length > 0) openChain(context, chains.cluster)
   if (port.chosen.local.length > 0) openChain(context, chains.local)
   if (hasExternalChain) openChain(context, chains.external)

@@ -10,40 +10,47 @@ import { symbols } from './symbols'
  * its end. (nftables, src/mergesort.c.)
  */
 export function sortElements(elements: readonly Element[], types: readonly string[]): readonly Element[] {
-  const isConcat = types.length > 1
-  const keyed = elements.map((element) => {
-    const bytes = keyBytes(element.key, types)
-    return { element, key: String.fromCharCode(...(isConcat ? bytes.reverse() : bytes)) }
-  })
+  const keyed = elements.map((element) => ({ element, key: sortKey(element.key, types) }))
   keyed.sort((a, b) => compareText(a.key, b.key))
   return keyed.map(({ element }) => element)
 }
 
-function keyBytes(key: Expression, types: readonly string[]): number[] {
-  if (key.kind === 'concat') return key.parts.flatMap((part, at) => partBytes(part, types[at] ?? ''))
-  return partBytes(key, types[0] ?? '')
+/** One character a byte, the weightiest first. */
+function sortKey(key: Expression, types: readonly string[]): string {
+  if (key.kind !== 'concat') return partKey(key, types[0] ?? '')
+  let text = ''
+  for (const [at, part] of key.parts.entries()) text = reversed(partKey(part, types[at] ?? '')) + text
+  return text
+}
+
+function reversed(text: string): string {
+  let back = ''
+  for (let at = text.length - 1; at >= 0; at--) back += text[at]
+  return back
 }
 
 /** Of a range or a prefix, where it begins. */
-function partBytes(part: Expression, type: string): number[] {
-  if (part.kind === 'range') return partBytes(part.from, type)
-  if (part.kind === 'prefix') return partBytes(part.address, type)
-  if (part.kind !== 'value') return []
-  if (typeof part.value === 'string') return textBytes(part.value, type)
-  return numberBytes(Number(part.value), widths[type] ?? 4)
+function partKey(part: Expression, type: string): string {
+  if (part.kind === 'range') return partKey(part.from, type)
+  if (part.kind === 'prefix') return partKey(part.address, type)
+  if (part.kind !== 'value') return ''
+  if (typeof part.value === 'string') return textKey(part.value, type)
+  return numberKey(Number(part.value), widths[type] ?? 4)
 }
 
 /** Bytes of numbers; those of the host's byte order (`mark`) are left out here, as no set of kube-proxy has them. */
 const widths: Readonly<Record<string, number>> = { inet_proto: 1, inet_service: 2, ether_type: 2 }
 
-function textBytes(text: string, type: string): number[] {
+function textKey(text: string, type: string): string {
   const symbol = symbols[type]?.[text]
-  if (symbol !== undefined) return numberBytes(symbol, widths[type] ?? 1)
+  if (symbol !== undefined) return numberKey(symbol, widths[type] ?? 1)
   const ip = parseIp(text)
-  if (ip !== undefined) return ip.words.flatMap((word) => numberBytes(word, 4))
-  return Array.from(text, (character) => character.charCodeAt(0))
+  return ip === undefined ? text : ip.words.map((word) => numberKey(word, 4)).join('')
 }
 
-function numberBytes(value: number, width: number): number[] {
-  return Array.from({ length: width }, (_, at) => Math.floor(value / 256 ** (width - 1 - at)) % 256)
+function numberKey(value: number, width: number): string {
+  let key = ''
+  for (let rest = value, at = 0; at < width; at++, rest = Math.floor(rest / 256))
+    key = String.fromCharCode(rest % 256) + key
+  return key
 }
