@@ -1,6 +1,6 @@
 /** The nodes whose rules are looked at, each with what its rules should do and, where they were given, what they do. */
 import type { Finding } from '#base/finding'
-import type { Family } from '#base/ip'
+import { type Family, familyOf } from '#base/ip'
 import { compareText, listOf } from '#base/text'
 import { parseSave } from '#compile/iptables/parse-save'
 import { printSave } from '#compile/iptables/print-save'
@@ -12,7 +12,7 @@ import { nodeIps } from '#model/node'
 import { makersOf, recogniseNode } from '#verify/recognise-node'
 import { chooseSources } from './choose-sources'
 import type { NodeRuleset } from './explain-input'
-import { type Destination, listDestinations } from './list-destinations'
+import { type Destination, listDestinations, standIn } from './list-destinations'
 import type { ServiceView } from './service-view'
 import { type Answer, type TracedRules, traceNode } from './trace-node'
 
@@ -62,8 +62,7 @@ export function answerNodes(view: ServiceView): readonly NodeAnswers[] {
 type Labelled = { readonly node: string | undefined; readonly alike: readonly string[]; readonly label: string }
 
 function answerComputed(view: ServiceView, family: Family, { node, alike, label }: Labelled): NodeAnswers {
-  const known = node === undefined ? undefined : view.input.cluster.nodes.get(node)
-  const ips = known === undefined ? [] : nodeIps(known)
+  const ips = ipsOf(view, family, node)
   const destinations = listDestinations(view.service, { family, nodeIps: ips })
   const { value } = nodeIptables(view.focus, view.slices.used, {
     family,
@@ -72,7 +71,7 @@ function answerComputed(view: ServiceView, family: Family, { node, alike, label 
   })
   const { rulesets } = parseSave(printSave(savedRuleset(value.sync), { date: 'now' }), 'computed rules')
   const sources = chooseSources(view, family, node)
-  const expected = traceNode({ rulesets, ...(ips.length > 0 && { nodeIps: ips }) }, destinations, sources)
+  const expected = traceNode({ rulesets, nodeIps: ips }, destinations, sources)
   return { ...(node !== undefined && { node }), label, alike, family, plan: value.plan, destinations, expected }
 }
 
@@ -80,8 +79,6 @@ function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): N
   const node = ruleset.node ?? onlyNode(view)
   const label = ruleset.node ?? `the node of ${listOf(ruleset.files)}`
   const base = answerComputed(view, family, { node, alike: [], label })
-  const known = node === undefined ? undefined : view.input.cluster.nodes.get(node)
-  const ips = known === undefined ? [] : nodeIps(known)
   const rulesets = ruleset.rulesets.filter((one) => one.family === family)
   const [file = '', ...more] = ruleset.files
   const { nft } = ruleset
@@ -90,7 +87,7 @@ function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): N
     ...(nft !== undefined && { nft }),
     sets: ruleset.sets,
     linesIn: more.length === 0 ? file : '',
-    ...(ips.length > 0 && { nodeIps: ips }),
+    nodeIps: ipsOf(view, family, node),
   }
   const findings = recogniseNode(ruleset).filter(isToldHere)
   const hasFamily = rulesets.length > 0 || hasNftRules(ruleset, family)
@@ -103,6 +100,13 @@ function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): N
 function isToldHere({ code }: Finding, _at: number, all: readonly Finding[]): boolean {
   if (code === 'ruleset.no-kube-proxy') return all.every((one) => one.code !== 'ruleset.other-variant')
   return code !== 'ruleset.stale-chains'
+}
+
+/** Clients are never the node itself: where its addresses are not known, one that nobody has stands for them. */
+function ipsOf({ input }: ServiceView, family: Family, node: string | undefined): readonly string[] {
+  const known = node === undefined ? undefined : input.cluster.nodes.get(node)
+  const ips = known === undefined ? [] : nodeIps(known)
+  return ips.some((ip) => familyOf(ip) === family) ? ips : [...ips, standIn[family]]
 }
 
 function onlyNode({ input }: ServiceView): string | undefined {

@@ -60,10 +60,15 @@ function compareAnswer(pair: Pair): readonly Drift[] {
   }
   const stops = actual.trace.verdict.kind !== 'allowed' && has.size > 0 ? [at('explain.rules-stop-packets')] : []
   // What is stopped is not among the targets, and no more missing than that.
+  const isPart = actual.trace.verdict.because.some(({ code }) => code === 'trace.partly-untranslated')
+  const loose = isPart
+    ? [{ ...at('explain.partly-untranslated'), evidence: `${destination}: ${partText(actual)}` }]
+    : []
   const wrong = [...has].filter((address) => !shouldHave.has(address))
   const missing = [...shouldHave].filter((address) => !has.has(address))
   return [
     ...stops,
+    ...loose,
     ...classifyTargets(pair, wrong, 'wanted'),
     ...(stops.length > 0 ? [] : missingTargets(pair, missing)),
   ]
@@ -78,6 +83,10 @@ function isChoiceUnknown({ answers, actual }: Pair): boolean {
   if (answers.node === undefined && plan?.usesLocalEndpoints === true) return true
   const isShortWay = actual.from === 'pod' && isExternal(actual.destination) && plan?.isExternalLocal === true
   return isShortWay && answers.plan.localTraffic === undefined
+}
+
+function partText({ trace }: Answer): string {
+  return trace.verdict.because.find(({ code }) => code === 'trace.partly-untranslated')?.sentence ?? ''
 }
 
 function planOf({ plan }: NodeAnswers, { destination }: Answer): ServicePortPlan | undefined {

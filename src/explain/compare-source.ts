@@ -49,11 +49,15 @@ function compareMasquerade(view: ServiceView, answers: NodeAnswers): readonly Ex
   ]
 }
 
-/** Where kube-proxy cannot tell local traffic, only what never depends on that is known. */
-function isComparable({ settings }: ServiceView, { plan }: NodeAnswers, { from, destination }: Answer): boolean {
+/**
+ * Where it is not known how kube-proxy tells local traffic, only what never depends on that can be compared. A rule that
+ * translates pods and excepts some range was told the wrong range; one that excepts none may be masqueradeAll.
+ */
+function isComparable({ settings }: ServiceView, { plan }: NodeAnswers, { from, destination, trace }: Answer): boolean {
   if (plan.localTraffic !== undefined) return plan.localTraffic.kind === 'source' || from !== 'pod'
   if (isExternal(destination)) return from === 'outside'
-  return from === 'pod' && settings.masqueradeAll !== true
+  const hasRange = trace.masquerade.every(({ rule }) => /! -s |saddr != /.test(rule))
+  return from === 'pod' && settings.masqueradeAll !== true && hasRange
 }
 
 /** Answers that both lead to endpoints. */

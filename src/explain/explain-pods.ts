@@ -6,6 +6,7 @@ import type { ServicePort } from '#model/service'
 import { adoptFinding } from './adopt-finding'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
 import { explainFinding } from './findings'
+import { placeFinding } from './place-finding'
 import type { ServiceView } from './service-view'
 
 export function explainPods(view: ServiceView): Layer {
@@ -13,7 +14,7 @@ export function explainPods(view: ServiceView): Layer {
   const skipped = (fact: string): Layer => ({ layer: 'pods', status: 'skipped', facts: [fact], findings: [] })
   if (service.type === 'ExternalName') return skipped('an ExternalName Service has none')
   if (service.selector === undefined) return skipped('it has no selector: which pods serve is for its slices to say')
-  const told = view.findings.filter(({ code }) => codes.test(code))
+  const told = view.findings.filter((finding) => placeFinding(finding) === 'pods')
   if (input.cluster.pods.size === 0) {
     const isOpen = view.slices.given.length === 0
     if (!isOpen) return skipped('the input holds no pods; add the output of kubectl get pods -A')
@@ -25,8 +26,6 @@ export function explainPods(view: ServiceView): Layer {
     findings: [...notReady(view), ...portFindings(view), ...told.map((finding) => adoptFinding(finding))],
   })
 }
-
-const codes = /^(pod\..*|endpointslices\.(no-pods|no-pods-read|node-missing|no-address-in-family))$/
 
 function factsOf({ pods }: ServiceView): readonly string[] {
   const ready = pods.filter((pod) => pod.isReady).length

@@ -12,6 +12,7 @@ import { compareVariants, tellVariants } from './compare-variants'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
 import { explainFinding } from './findings'
 import { isExternal, printDestination } from './list-destinations'
+import { placeFinding } from './place-finding'
 import type { ServiceView } from './service-view'
 import { tellDrift } from './tell-drift'
 import { type Answer, outcomeText } from './trace-node'
@@ -23,7 +24,7 @@ export function explainRules(view: ServiceView, nodes: readonly NodeAnswers[]): 
     const fact = `${why} Service has no rules: clients connect to what its name answers`
     return { layer: 'rules', status: 'skipped', facts: [fact], findings: [] }
   }
-  const settings = view.findings.filter(({ code }) => code.startsWith('proxy-config.'))
+  const settings = view.findings.filter((finding) => placeFinding(finding) === 'rules')
   return layerOf('rules', {
     facts: nodes.flatMap((one) => factsOf(one, view)),
     table: tableOf(nodes),

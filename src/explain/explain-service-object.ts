@@ -4,27 +4,16 @@ import { isHeadless, type Service, type ServicePort } from '#model/service'
 import { adoptFinding } from './adopt-finding'
 import { type ExplainFinding, type Layer, layerOf } from './explanation'
 import { explainFinding } from './findings'
+import { placeFinding } from './place-finding'
 import type { ServiceView } from './service-view'
 
 export function explainServiceObject(view: ServiceView): Layer {
   const { service } = view
-  const told = view.findings.filter(({ code, object }) => object?.kind === 'Service' && isOfService(code))
+  const told = view.findings.filter((finding) => placeFinding(finding) === 'service')
   return layerOf('service', {
     facts: factsOf(service),
     findings: [...told.map((finding) => adoptFinding(finding)), ...affinityFindings(view)],
   })
-}
-
-const ofSlices = new Set([
-  'services.port-name-mismatch',
-  'services.slice-port-without-number',
-  'services.hidden-slice',
-  'services.endpoint-of-other-family',
-])
-
-/** Findings of slices and of the proxy's configuration have layers of their own. */
-function isOfService(code: string): boolean {
-  return !ofSlices.has(code) && !/^(endpointslices|proxy-config|pod)\./.test(code)
 }
 
 function factsOf(service: Service): readonly string[] {

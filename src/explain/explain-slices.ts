@@ -8,6 +8,7 @@ import { endpointsOf, nameEndpoint, stateOf } from './describe-endpoint'
 import { explainEmptiness } from './explain-emptiness'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
 import { explainFinding } from './findings'
+import { placeFinding } from './place-finding'
 import type { ServiceView } from './service-view'
 
 export function explainSlices(view: ServiceView): Layer {
@@ -15,7 +16,7 @@ export function explainSlices(view: ServiceView): Layer {
   if (service.type === 'ExternalName' && slices.used.length === 0) {
     return { layer: 'slices', status: 'skipped', facts: ['an ExternalName Service has none'], findings: [] }
   }
-  const told = view.findings.filter(({ code }) => codes.test(code)).filter(isNews(view))
+  const told = view.findings.filter((finding) => placeFinding(finding) === 'slices').filter(isNews(view))
   const empty = emptySlices(view)
   const tellsEmpty = empty.some(({ path }) => path === 'endpoints')
   const compared = compareSlices(view).filter(({ code }) => !tellsEmpty || code !== 'explain.slice-lacks-pod')
@@ -31,9 +32,6 @@ export function explainSlices(view: ServiceView): Layer {
     ],
   })
 }
-
-const codes =
-  /^(services\.(port-name-mismatch|slice-port-without-number|hidden-slice|endpoint-of-other-family)|endpointslices\.(mirror|orphan|topology).*)$/
 
 /** A port that no pod has by name is told where its pods are; the slices then lack it of course. */
 function isNews({ slices }: ServiceView): (finding: { readonly code: string }) => boolean {

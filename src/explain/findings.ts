@@ -122,6 +122,11 @@ export const findingCodes = {
     severity: 'error',
     meaning: 'A rule that is not kube-proxy’s answer to missing endpoints drops or rejects packets to the Service.',
   },
+  'explain.partly-untranslated': {
+    severity: 'error',
+    meaning:
+      'Part of the connections to the Service meet no rule that sends them on; they leave by routing and time out.',
+  },
   'explain.no-refusal': {
     severity: 'warning',
     meaning:

@@ -17,7 +17,7 @@ export type Destination = {
 }
 
 /** RFC 5737 and RFC 3849 addresses stand for a node whose own are not known. */
-const standIn: Readonly<Record<Family, string>> = { ipv4: '192.0.2.1', ipv6: '2001:db8::1' }
+export const standIn: Readonly<Record<Family, string>> = { ipv4: '192.0.2.1', ipv6: '2001:db8::1' }
 
 const protocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const
 

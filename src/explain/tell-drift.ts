@@ -63,6 +63,8 @@ function messageOf(code: FindingCode, { label, subjects, destinations, part }: S
       return `the rules of ${label} send ${part} to ${at} on to ${what}, which takes no new connections`
     case 'explain.rule-to-other-endpoint':
       return `the rules of ${label} send ${part} to ${at} on to ${what}, which traffic policy or hints do not choose there`
+    case 'explain.partly-untranslated':
+      return `part of the connections to ${at} meet no rule of ${label} that sends them on: they leave by routing and time out`
     case 'explain.rules-stop-packets':
       return `the rules of ${label} stop packets to ${at}, though there are endpoints`
     case 'explain.no-refusal':
