@@ -1,29 +1,27 @@
 /** Constants in one form, whichever form they were listed in: names for numbers that have one, `-n` and JSON alike. */
 import { constant, type Expression } from './expression'
 import { parseDurationMilliseconds } from './parse-duration'
-import { flagTables, type SymbolTable, symbolTables } from './parse-symbols'
+import { flagTypes, symbolTableOf } from './parse-symbols'
 
 /** Types whose values are texts even where they look like numbers. */
 const textTypes = new Set(['ifname', 'string', 'ipv4_addr', 'ipv6_addr', 'ether_addr', 'lladdr', 'hour', 'cgroupsv2'])
 
-/** A constant of this data type; `''` is a type that is not known. Several flags become a list. */
+/** A constant of this data type; `''` is a type that is not known. */
 export function buildConstant(raw: string | number | boolean, datatype: string): Expression {
   if (typeof raw === 'boolean' || textTypes.has(datatype)) return constant(raw)
   if (datatype === '') return constant(typeof raw === 'number' ? exactNumber(raw) : raw)
   const value = typeof raw === 'string' && isNumeral(raw) ? parseNumeral(raw) : raw
-  const flags = flagTables.get(datatype)
-  if (flags !== undefined) return buildFlags(value, flags)
-  const symbols = symbolTables.get(datatype)
-  if (symbols !== undefined) return constant(canonicalName(value, symbols, datatype))
+  if (flagTypes.has(datatype)) return buildFlags(value, datatype)
   if (datatype === 'boolean') return constant(value === 1 || value === 'exists')
-  if (datatype === 'duration' && typeof value === 'string') {
+  if (datatype === 'time' && typeof value === 'string') {
     const milliseconds = parseDurationMilliseconds(value)
     return constant(milliseconds === undefined ? value : milliseconds / 1000)
   }
   if (datatype === 'classid' && typeof value === 'number') {
     return constant(`${(value >>> 16).toString(16)}:${(value & 0xffff).toString(16)}`)
   }
-  return constant(typeof value === 'number' ? exactNumber(value) : value)
+  const name = canonicalName(value, datatype)
+  return constant(typeof name === 'number' ? exactNumber(name) : name)
 }
 
 /** What a word of a listing stands for: `0x10` a number, `lo` a text. */
@@ -43,41 +41,60 @@ export function parseNumeral(word: string): number | string {
   return Number.isSafeInteger(number) ? number : `0x${BigInt(word).toString(16)}`
 }
 
+/** With `-n` nft's JSON has the numbers of some names in the wrong order of bytes; such numbers mean nothing else. */
+export function buildJsonConstant(raw: string | number | boolean, datatype: string): Expression {
+  if (typeof raw === 'number' && (datatype === 'ether_type' || datatype === 'arp_op')) {
+    const swapped = ((raw & 0xff) << 8) | (raw >> 8)
+    if (symbolTableOf(datatype)?.names.has(raw) === false) {
+      const name = symbolTableOf(datatype)?.names.get(swapped)
+      if (name !== undefined) return constant(name)
+    }
+  }
+  return buildConstant(raw, datatype)
+}
+
 /** nft's JSON is signed: values from 2^63 on are negative there. */
 function exactNumber(value: number): number | string {
   return value < 0 ? parseNumeral((BigInt(value) + (1n << 64n)).toString()) : value
 }
 
 /** Ports are numbers, everything else that has names goes by its name. */
-function canonicalName(value: string | number, symbols: SymbolTable, datatype: string): string | number {
-  const number = typeof value === 'number' ? value : symbols.numbers.get(value)
+function canonicalName(value: string | number, datatype: string): string | number {
+  const table = symbolTableOf(datatype)
+  if (table === undefined) return value
+  const number = typeof value === 'number' ? value : table.numbers.get(value)
   if (number === undefined) return value
-  return datatype === 'inet_service' ? number : (symbols.names.get(number) ?? number)
+  return datatype === 'inet_service' ? number : (table.names.get(number) ?? number)
 }
 
-function buildFlags(value: string | number, flags: SymbolTable): Expression {
-  if (typeof value === 'string') {
-    const number = flags.numbers.get(value)
-    return constant(number === undefined ? value : (flags.names.get(number) ?? value))
-  }
-  const names: string[] = []
+/** nft lists several flags as a number where it compares with all of them. */
+function buildFlags(value: string | number, datatype: string): Expression {
+  const isOne = typeof value === 'string' || (value > 0 && (value & (value - 1)) === 0)
+  return constant(isOne ? canonicalName(value, datatype) : value)
+}
+
+/** `fin | syn`, or 3, as the list `fin,syn`. */
+export function listFlags(expression: Expression, datatype: string): Expression {
+  if (expression.kind === 'value' && typeof expression.value === 'number') return splitFlags(expression.value, datatype)
+  if (expression.kind !== 'binary' || expression.operator !== '|') return expression
+  const items = [expression.left, expression.right].flatMap((side) => itemsOf(listFlags(side, datatype)))
+  return items.every((item) => item.kind === 'value' && typeof item.value === 'string')
+    ? { kind: 'list', items }
+    : expression
+}
+
+function itemsOf(flags: Expression): readonly Expression[] {
+  return flags.kind === 'list' ? flags.items : [flags]
+}
+
+function splitFlags(value: number, datatype: string): Expression {
+  const names = symbolTableOf(datatype)?.names
+  const items: Expression[] = []
   for (let rest = value; rest > 0; rest &= rest - 1) {
-    const name = flags.names.get(rest & -rest)
+    const name = names?.get(rest & -rest)
     if (name === undefined) return constant(value)
-    names.push(name)
+    items.push(constant(name))
   }
-  const [first] = names
-  if (first === undefined) return constant(value)
-  return names.length === 1 ? constant(first) : { kind: 'list', items: names.map(constant) }
-}
-
-/** `syn | ack` says the same as `syn,ack`; other than flags is not joined. */
-export function joinFlags(left: Expression, right: Expression): Expression | undefined {
-  const items = [...flagItems(left), ...flagItems(right)]
-  if (items.some((item) => item.kind !== 'value' || typeof item.value !== 'string')) return undefined
-  return { kind: 'list', items }
-}
-
-function flagItems(expression: Expression): readonly Expression[] {
-  return expression.kind === 'list' ? expression.items : [expression]
+  const [first] = items
+  return first === undefined ? constant(value) : items.length === 1 ? first : { kind: 'list', items }
 }

@@ -19,6 +19,13 @@ const twoSigns = new Set(['==', '!=', '<=', '>=', '<<', '>>'])
 const addressPart = /[0-9a-fA-F:./%*-]/
 const newline = 10
 
+export function isTableHead(text: string, at: number): boolean {
+  if (at > 0 && !/\s/.test(text.charAt(at - 1))) return false
+  const head = /[ \t]*table (?:(?:ip6?|inet|arp|bridge|netdev) )?\S+ \{/y
+  head.lastIndex = at
+  return head.test(text)
+}
+
 /**
  * Closed over one text. `word` is what stands here: a word, the inside of a quoted text, a sign, `\n`, or nothing at the
  * end. After a failure it stays at the end, so that every loop ends; `reset` makes it whole again.
@@ -133,10 +140,11 @@ export class NftCursor {
     this.advance()
   }
 
-  /** Rules stand in lines even inside of braces; returns what `leaveLines` needs. */
-  enterLines(): number {
-    const { depth } = this
+  /** Opens a brace inside of which line ends count; returns what `leaveLines` needs before the brace closes. */
+  openLines(): number {
+    const depth = this.depth + 1
     this.depth = 0
+    this.advance()
     return depth
   }
 
@@ -163,6 +171,11 @@ export class NftCursor {
 
   place(): Place {
     return { at: this.at, depth: this.depth }
+  }
+
+  /** `table ip x {` at the beginning of a line: nothing goes on over it. */
+  isAtTable(): boolean {
+    return isTableHead(this.text, this.at)
   }
 
   endOfLine(from: number): number {
