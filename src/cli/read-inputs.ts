@@ -6,6 +6,10 @@ import { selectSlices } from '#compile/endpointslices/select-slices'
 import { type IpSet, isIpsetText, parseIpset } from '#compile/iptables/parse-ipset'
 import { parseSave, type RulesetParse } from '#compile/iptables/parse-save'
 import type { Ruleset } from '#compile/iptables/rule'
+import type { NftParse } from '#compile/nftables/parse-draft'
+import { parseNftJson } from '#compile/nftables/parse-json'
+import { parseNftList } from '#compile/nftables/parse-list'
+import type { Ruleset as NftRuleset, Table } from '#compile/nftables/ruleset'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import { readFrom } from '#sources/read-from'
@@ -38,32 +42,65 @@ export function requireNode(cluster: Cluster, name: string | undefined): void {
 
 export type RulesetInput = {
   readonly rulesets: readonly Ruleset[]
+  readonly nft?: NftRuleset
   readonly signs: RulesetParse['signs']
   readonly sets: ReadonlyMap<string, IpSet>
   readonly findings: readonly Finding[]
 }
 
-/** Each file holds rules of any table, family and variant, or the output of `ipset save`. */
+type Draft = {
+  readonly rulesets: Ruleset[]
+  readonly nftTables: Map<string, Table>
+  readonly signs: Set<'list-output' | 'nft-text' | 'legacy-present' | 'nft-present'>
+  readonly sets: Map<string, IpSet>
+  readonly findings: Finding[]
+}
+
+/** Each file holds rules of either engine, of any table, family and variant, or both, or the output of `ipset save`. */
 export async function readRulesets(io: Io, paths: readonly string[]): Promise<RulesetInput> {
-  const rulesets: Ruleset[] = []
-  const findings: Finding[] = []
-  const signs = new Set<'list-output' | 'nft-text' | 'legacy-present' | 'nft-present'>()
-  const sets = new Map<string, IpSet>()
+  const draft: Draft = { rulesets: [], nftTables: new Map(), signs: new Set(), sets: new Map(), findings: [] }
   for (const path of paths) {
     const text = await readText(path, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })
-    if (isIpsetText(text)) {
-      const parsed = parseIpset(text, path)
-      for (const [name, set] of parsed.sets) sets.set(name, set)
-      findings.push(...parsed.findings)
-      continue
-    }
-    const parsed = parseSave(text, path)
-    refuseOther(path, text, parsed)
-    rulesets.push(...parsed.rulesets)
-    for (const sign of parsed.signs) signs.add(sign)
-    findings.push(...parsed.findings)
+    if (isIpsetText(text)) addSets(draft, text, path)
+    else if (isNftJson(text)) addNft(draft, parseNftJson(text, path))
+    else addRules(draft, text, path)
   }
-  return { rulesets, signs, sets, findings }
+  const { nftTables, ...rest } = draft
+  return nftTables.size === 0 ? rest : { ...rest, nft: { tables: nftTables } }
+}
+
+function addSets(draft: Draft, text: string, path: string): void {
+  const parsed = parseIpset(text, path)
+  for (const [name, set] of parsed.sets) draft.sets.set(name, set)
+  draft.findings.push(...parsed.findings)
+}
+
+function isNftJson(text: string): boolean {
+  return /^\s*\{\s*"nftables"/.test(text.slice(0, 1000))
+}
+
+function addNft(draft: Draft, parsed: NftParse): void {
+  for (const [key, table] of parsed.ruleset.tables) draft.nftTables.set(key, table)
+  draft.findings.push(...parsed.findings)
+}
+
+/** A node's file may hold both; what one parser passes over as foreign is the other's. */
+function addRules(draft: Draft, text: string, path: string): void {
+  const saved = parseSave(text, path)
+  const isNft = saved.signs.has('nft-text') || /^\s*(add|create) table /m.test(text)
+  const listed = isNft ? parseNftList(text, path) : undefined
+  const hasTables = (listed?.ruleset.tables.size ?? 0) > 0
+  if (!hasTables) refuseOther(path, text, saved)
+  draft.rulesets.push(...saved.rulesets)
+  for (const sign of saved.signs) draft.signs.add(sign)
+  const own = hasTables ? saved.findings.filter((finding) => finding.code !== 'ruleset.foreign-lines') : saved.findings
+  draft.findings.push(...own)
+  if (listed === undefined || !hasTables) return
+  const isMixed = saved.rulesets.length > 0
+  addNft(draft, {
+    ...listed,
+    findings: listed.findings.filter((finding) => !(isMixed && finding.code === 'nft.foreign-lines')),
+  })
 }
 
 /** Text that holds no rule is refused with what it is, unless it only warns that the rules are elsewhere. */
@@ -76,15 +113,9 @@ function refuseOther(path: string, text: string, parsed: RulesetParse): void {
       `${name} is the output of iptables -L, which leaves out parts of the rules; run iptables-save instead`,
     )
   }
-  if (parsed.signs.has('nft-text')) {
-    throw new Failure(
-      'input.not-a-ruleset',
-      `${name} is an nftables listing; this command reads iptables rules: run iptables-save on the node`,
-    )
-  }
-  const what = text.trim() === '' ? 'is empty' : 'holds no iptables rules'
+  const what = text.trim() === '' ? 'is empty' : 'holds no rules of iptables or nftables'
   throw new Failure(
     'input.not-a-ruleset',
-    `${name} ${what}; it should be the output of iptables-save, iptables -S or ipset save`,
+    `${name} ${what}; it should be the output of iptables-save, nft list ruleset or ipset save`,
   )
 }

@@ -111,7 +111,12 @@ async function runTrace(io: Io, options: TraceOptions): Promise<ExitCode> {
     findings,
     assumed = [],
   } = await readRules(io, options, packet?.destination.family ?? options.family)
-  const known = { rulesets: rules.rulesets, sets: rules.sets, ...(own.length === 0 ? {} : { nodeIps: own }) }
+  const known = {
+    rulesets: rules.rulesets,
+    ...(rules.nft === undefined ? {} : { nft: rules.nft }),
+    sets: rules.sets,
+    ...(own.length === 0 ? {} : { nodeIps: own }),
+  }
   const told = [...findings, ...rules.findings, ...recogniseNode(rules)]
   if (packet === undefined) {
     const rows = surveyServices(known)
@@ -122,7 +127,7 @@ async function runTrace(io: Io, options: TraceOptions): Promise<ExitCode> {
   return traceOne(io, options, { ...known, packet, told, assumed })
 }
 
-type One = Pick<RulesetTraceInput, 'rulesets' | 'sets' | 'nodeIps'> & {
+type One = Pick<RulesetTraceInput, 'rulesets' | 'nft' | 'sets' | 'nodeIps'> & {
   readonly packet: Packet
   readonly told: readonly Finding[]
   readonly assumed: readonly string[]
