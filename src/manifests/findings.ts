@@ -83,7 +83,7 @@ export const manifestFindings = {
   },
   'pod.no-ready-condition': {
     severity: 'warning',
-    meaning: 'A pod has an address but its status tells no conditions, so it counts as not ready.',
+    meaning: 'A pod has an address but its status has no condition Ready, so it counts as not ready.',
   },
   'pod.assumed-status': {
     severity: 'info',

@@ -78,6 +78,7 @@ describe('a workload without pods implies them', () => {
     [{ suspend: true }, 0],
     [{ status: { conditions: [{ type: 'Complete', status: 'True' }] } }, 0],
     [{ status: { conditions: [{ type: 'Failed', status: 'True' }] } }, 0],
+    [{ status: { conditions: [{ type: 'Complete', status: true }] } }, 0],
     [{ parallelism: 3, status: { startTime: '2026-01-01T00:00:00Z', active: 2 } }, 2],
     [{ status: { startTime: '2026-01-01T00:00:00Z' } }, 0],
   ])('a Job with %j: %d', (spec, count) => {

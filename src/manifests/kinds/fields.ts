@@ -153,6 +153,26 @@ export function wordAt<T extends string>(fields: Fields, key: string, words: rea
   return meant
 }
 
+const conditionWords = ['True', 'False', 'Unknown'] as const
+
+/** Whether a condition of a status holds; undefined when the status has none of that type. */
+export function conditionAt(status: Fields, type: string): boolean | undefined {
+  for (const condition of mapsAt(status, 'conditions')) {
+    if (condition.values.type === type) return isTrue(condition)
+  }
+  return undefined
+}
+
+/** YAML makes a truth value of True without quotes, which the API server refuses, as it wants a text. */
+function isTrue(condition: Fields): boolean {
+  const { status } = condition.values
+  if (typeof status !== 'boolean') return wordAt(condition, 'status', conditionWords) === 'True'
+  const word = status ? 'True' : 'False'
+  const message = `${status} stands where text is wanted; it is read as "${word}"`
+  report(condition, 'status', { message, hint: `put it in quotes: "${word}"` })
+  return status
+}
+
 export type Report = { readonly message: string; readonly code?: ManifestFindingCode; readonly hint?: string }
 
 /** A finding about a field; the message need not name it. */

@@ -57,6 +57,14 @@ describe('nodes', () => {
     expect(findings.map(({ path }) => path)).toEqual(['status.addresses[0].address', 'status.allocatable.cpu'])
   })
 
+  test('a Ready condition without quotes is told and read as it is meant; an amount of the wrong type is told', () => {
+    const status = { conditions: [{ type: 'Ready', status: true }], allocatable: { cpu: [4] } }
+    const { node, findings } = one({ status })
+    expect(node.isReady).toBe(true)
+    expect(node).not.toHaveProperty('allocatableMilliCpu')
+    expect(findings.map(({ path }) => path)).toEqual(['status.conditions[0].status', 'status.allocatable.cpu'])
+  })
+
   test('an empty status is none', () => {
     expect(one({ status: {} }).node.meta.assumed).toContain('status.addresses')
   })

@@ -3,7 +3,7 @@ import { describeValue } from '#manifests/text/raw-object'
 import type { Meta } from '#model/meta'
 import type { ClusterNode, NodeAddress } from '#model/node'
 import { addressAt, cidrAt, cidrsAt } from './addresses'
-import { type Fields, flagAt, itemsAt, mapAt, mapsAt, nameAt, report } from './fields'
+import { conditionAt, type Fields, flagAt, itemsAt, mapAt, mapsAt, nameAt, report } from './fields'
 import type { Writable } from './writable'
 
 export type Taint = { readonly key: string; readonly value: string; readonly effect: string }
@@ -18,7 +18,7 @@ export function parseNode(root: Fields, meta: Meta): Writable<ClusterNode> {
     meta,
     addresses: mapsAt(status, 'addresses').flatMap((entry) => parseAddress(entry) ?? []),
     podCIDRs: parseRanges(spec),
-    isReady: mapsAt(status, 'conditions').some(({ values }) => values.type === 'Ready' && values.status === 'True'),
+    isReady: conditionAt(status, 'Ready') ?? false,
   }
   const milliCpu = parseMilliCpu(mapAt(status, 'allocatable'))
   if (milliCpu !== undefined) node.allocatableMilliCpu = milliCpu
@@ -52,7 +52,8 @@ function parseRanges(spec: Fields): readonly string[] {
 function parseMilliCpu(allocatable: Fields): number | undefined {
   const value = allocatable.values.cpu
   if (value === undefined || value === null) return undefined
-  const match = /^(\d+(?:\.\d+)?)(m?)$/.exec(String(value))
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+  const match = /^(\d+(?:\.\d+)?)(m?)$/.exec(text)
   if (match === null) {
     report(allocatable, 'cpu', {
       code: 'manifest.bad-value',

@@ -50,6 +50,27 @@ describe('pods of a running cluster', () => {
     expect(findings[0]).toMatchObject({ code: 'pod.no-ready-condition', path: 'status.conditions' })
   })
 
+  test.each([{ conditions: [] }, { conditions: [{ type: 'Initialized', status: 'True' }] }, { conditions: null }])(
+    'conditions without Ready (%j) make an unready pod too, with a finding',
+    (rest) => {
+      const { pod, problems } = one({ spec: { nodeName: 'node-a' }, status: { ...running, ...rest } })
+      expect(pod('web-0').isReady).toBe(false)
+      expect(problems).toEqual(['pod.no-ready-condition'])
+    },
+  )
+
+  test.each([
+    [true, true, 'true stands where text is wanted; it is read as "True"'],
+    [false, false, 'false stands where text is wanted; it is read as "False"'],
+    ['true', true, '"true" is none of True, False, Unknown; it is read as True'],
+    [1, false, '1 is none of True, False, Unknown; it is left out'],
+  ])('a Ready condition %j is told and read as it is meant', (status, isReady, message) => {
+    const conditions = [{ type: 'Ready', status }]
+    const { pod, findings } = one({ spec: { nodeName: 'node-a' }, status: { ...running, conditions } })
+    expect(pod('web-0').isReady).toBe(isReady)
+    expect(findings[0]).toMatchObject({ severity: 'error', path: 'status.conditions[0].status', message })
+  })
+
   test('a pod with an address but no node goes to the node whose range holds it', () => {
     const nodes = [rawNode('node-b', '172.18.0.3', { podCIDR: '10.244.2.0/24' }), node]
     const { pod } = buildFrom([

@@ -4,6 +4,7 @@ import type { Container, ContainerPort, DnsOption, Pod, PodDnsConfig, PodPhase }
 import type { Protocol } from '#model/service'
 import { addressAt, addressesAt, addressesIn } from './addresses'
 import {
+  conditionAt,
   type Fields,
   flagAt,
   has,
@@ -151,13 +152,13 @@ function addressesOf(status: Fields, listKey: string, key: string): readonly str
 }
 
 function parseReady(status: Fields, hasAddress: boolean): boolean {
-  for (const condition of mapsAt(status, 'conditions')) {
-    if (condition.values.type === 'Ready') return condition.values.status === 'True'
-  }
-  if (hasAddress && !has(status, 'conditions')) {
+  const isReady = conditionAt(status, 'Ready')
+  if (isReady !== undefined) return isReady
+  const { conditions = [] } = status.values
+  if (hasAddress && (conditions === null || Array.isArray(conditions))) {
     report(status, 'conditions', {
       code: 'pod.no-ready-condition',
-      message: 'the status has no conditions, so the pod counts as not ready, as in a cluster',
+      message: 'the status has no condition Ready, so the pod counts as not ready, as in a cluster',
       hint: 'add a condition {type: Ready, status: "True"}',
     })
   }

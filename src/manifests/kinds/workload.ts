@@ -1,6 +1,6 @@
 /** Workloads: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob, as far as the pods they imply go. */
 import type { Labels, Meta } from '#model/meta'
-import { type Bounds, type Fields, flagAt, has, itemsAt, mapAt, mapsAt, nameAt, numberAt, report } from './fields'
+import { type Bounds, conditionAt, type Fields, flagAt, has, itemsAt, mapAt, nameAt, numberAt, report } from './fields'
 import { type LabelSelector, matchesSelector, selectorAt } from './label-selector'
 import { labelsAt } from './meta'
 import { type PodSpec, parsePodSpec } from './pod'
@@ -90,10 +90,7 @@ function countReady(status: Fields, kind: WorkloadKind): number | undefined {
 
 function countJob(spec: Fields, status: Fields): number {
   if (flagAt(spec, 'suspend') === true) return 0
-  const isFinished = mapsAt(status, 'conditions').some(
-    ({ values }) => (values.type === 'Complete' || values.type === 'Failed') && values.status === 'True',
-  )
-  if (isFinished) return 0
+  if (conditionAt(status, 'Complete') === true || conditionAt(status, 'Failed') === true) return 0
   return has(status, 'startTime') ? (numberAt(status, 'active', counts) ?? 0) : countJobSpec(spec)
 }
 
