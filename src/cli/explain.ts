@@ -21,6 +21,7 @@ import {
   type ProxyOptions,
   settingsOf,
 } from './options'
+import { asDomain } from './pod-dns'
 import { printExplanation } from './print-explanation'
 import { printFindings } from './print-findings'
 import { readRulesets, requireNode } from './read-inputs'
@@ -31,7 +32,7 @@ type ExplainOptions = Pick<FromOptions, 'from'> &
     readonly slices?: 'computed' | 'input'
     readonly ruleset?: readonly string[]
     readonly conntrack?: string
-    readonly clusterDomain: string
+    readonly clusterDomain?: string
     readonly namespace?: string
     readonly output: 'text' | 'wide' | 'json' | 'yaml'
   }
@@ -57,7 +58,11 @@ export function addExplain(program: Command, { io, end }: CommandContext): void 
       ).argParser(collect(asText)),
     )
     .option('--conntrack <file>', 'the output of conntrack -L')
-    .option('--cluster-domain <domain>', 'the zone of cluster DNS', 'cluster.local')
+    .option(
+      '--cluster-domain <domain>',
+      'the zone of cluster DNS (default: that of the Corefile, else cluster.local)',
+      asDomain,
+    )
     .option('-n, --namespace <name>', 'where a bare NAME is')
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'yaml']).default('text'))
     .action(async (name: string, options: ExplainOptions) => {
@@ -91,10 +96,10 @@ async function runExplain(io: Io, { name, options, isFamilyGiven }: Asked): Prom
     service,
     findings,
     settings: settingsOf(options),
-    clusterDomain: options.clusterDomain.replace(/^\.|\.$/g, ''),
     nodeRulesets: rulesets,
     ...(options.slices !== undefined && { slices: options.slices }),
     ...(isFamilyGiven && { families: [options.family] }),
+    ...(options.clusterDomain !== undefined && { clusterDomain: options.clusterDomain }),
     ...(options.node !== undefined && { node: options.node }),
     ...(conntrack !== undefined && { conntrack }),
   })

@@ -33,7 +33,8 @@ export type ExplainInput = {
   readonly settings: Partial<ProxySettings>
   /** Left out: every node. */
   readonly node?: string
-  readonly clusterDomain: string
+  /** Left out: the zone of the Corefile, else the usual one. */
+  readonly clusterDomain?: string
   readonly nodeRulesets: readonly NodeRuleset[]
   readonly conntrack?: ConntrackTable
 }

@@ -17,10 +17,7 @@ const headless = { clusterIP: 'None', clusterIPs: ['None'] }
 test('a cluster IP is the answer whatever the endpoints do, in each family', () => {
   const dual = { clusterIPs: ['10.96.0.20', 'fd00::20'], ipFamilies: ['IPv4', 'IPv6'] }
   const { facts } = layerIn(explain([...twoNodes, ...twoPods, rawService(dual)]), 'name')
-  expect(facts).toEqual([
-    'web.shop.svc.cluster.local A 10.96.0.20, whatever its endpoints do',
-    'web.shop.svc.cluster.local AAAA fd00::20, whatever its endpoints do',
-  ])
+  expect(facts).toEqual(['web.shop.svc.cluster.local A 10.96.0.20', 'web.shop.svc.cluster.local AAAA fd00::20'])
 })
 
 test('another cluster domain is another name', () => {
@@ -31,7 +28,9 @@ test('another cluster domain is another name', () => {
 test('a headless name answers with ready endpoints alone', () => {
   const unready = rawPod('web-2', '10.244.1.6', { isReady: false })
   const { facts } = layerIn(explain([...twoNodes, ...twoPods, unready, rawService(headless)]), 'name')
-  expect(facts).toEqual(['web.shop.svc.cluster.local A 10.244.1.5 and 10.244.2.7'])
+  expect(facts).toEqual([
+    'web.shop.svc.cluster.local A 10.244.1.5 and 10.244.2.7: Service shop/web has 2 ready endpoints',
+  ])
 })
 
 test('publishNotReadyAddresses lets the name answer with pods that are not ready', () => {
@@ -47,7 +46,7 @@ test('publishNotReadyAddresses lets the name answer with pods that are not ready
 test('an endpoint without conditions counts as ready', () => {
   const slice = rawSlice('web-x', [{ addresses: ['192.0.2.10'] }])
   const { facts } = layerIn(explain([...twoNodes, rawService({ ...headless, selector: undefined }), slice]), 'name')
-  expect(facts).toEqual(['web.shop.svc.cluster.local A 192.0.2.10'])
+  expect(facts[0]).toBe('web.shop.svc.cluster.local A 192.0.2.10: Service shop/web has 1 ready endpoint')
 })
 
 function dnsServer(isReady: boolean): readonly Raw[] {
@@ -74,6 +73,27 @@ test('the DNS server of the cluster is looked at too', () => {
 test('nothing is said of a DNS server whose pods were not read', () => {
   const [service] = dnsServer(true)
   expect(codesOf(explain([...twoNodes, ...twoPods, rawService(), service ?? {}]))).toEqual([])
+})
+
+const corefile = (text: string): Raw => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'coredns', namespace: 'kube-system' },
+  data: { Corefile: text },
+})
+
+test('the zone is that of the Corefile, and a given one that differs is told', () => {
+  const objects = [...twoNodes, ...twoPods, rawService(), corefile('.:53 {\n kubernetes corp.internal\n}\n')]
+  expect(layerIn(explain(objects), 'name').facts[0]).toBe('web.shop.svc.corp.internal A 10.96.0.20')
+  const codes = codesOf(explain(objects, { clusterDomain: 'cluster.local' }))
+  expect(codes).toEqual(['explain.name-without-answer', 'dns.cluster-domain-differs'])
+})
+
+test('a Corefile that hides the namespace leaves the Service without a name', () => {
+  const text = '.:53 {\n kubernetes cluster.local {\n  namespaces prod\n }\n}\n'
+  const { findings } = explain([...twoNodes, ...twoPods, rawService(), corefile(text)])
+  expect(findings.map(({ code }) => code)).toEqual(['explain.name-without-answer'])
+  expect(findings[0]?.evidence).toEqual(['web.shop.svc.cluster.local A: NXDOMAIN (plugin kubernetes)'])
 })
 
 test.each([

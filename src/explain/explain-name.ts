@@ -1,9 +1,13 @@
 /** The name: what cluster DNS answers for the Service, and whether anyone is there to answer. */
-import { type Family, familyOf, parseIp } from '#base/ip'
+import { parseIp } from '#base/ip'
 import { compareText, countOf, listOf } from '#base/text'
+import { clusterNameservers } from '#compile/dns/cluster-nameservers'
+import { printRecordData } from '#compile/dns/record'
 import type { Endpoint } from '#model/endpoint-slice'
 import { keyOf } from '#model/meta'
-import { isHeadless, type Service } from '#model/service'
+import { isHeadless } from '#model/service'
+import { adoptFinding } from './adopt-finding'
+import { askDns, type NameAnswer, type NameAnswers } from './ask-dns'
 import { endpointsOf, nameEndpoint, stateOf } from './describe-endpoint'
 import { type ExplainFinding, type Layer, layerOf } from './explanation'
 import { explainFinding } from './findings'
@@ -13,59 +17,53 @@ import type { ServiceView } from './service-view'
 type Told = { readonly facts: readonly string[]; readonly findings: readonly ExplainFinding[] }
 
 export function explainName(view: ServiceView): Layer {
-  const { service } = view
-  const own =
-    service.type === 'ExternalName'
-      ? explainExternalName(view)
-      : isHeadless(service)
-        ? explainHeadlessName(view)
-        : { facts: addressFacts(view), findings: [] }
+  const asked = askDns(view)
   const server = explainServer(view)
   return layerOf('name', {
-    facts: [...own.facts, ...server.facts],
-    findings: [...own.findings, ...server.findings],
+    facts: [...asked.answers.flatMap((answer) => answerFacts(view, asked.name, answer)), ...server.facts],
+    findings: [
+      ...judgeAnswer(view, asked),
+      ...server.findings,
+      ...asked.findings.map((finding) => adoptFinding(finding)),
+    ],
   })
 }
 
-function fullName({ input, service }: ServiceView, of: Service = service): string {
-  return `${of.meta.name}.${of.meta.namespace}.svc.${input.clusterDomain}`
+function answerFacts({ service }: ServiceView, name: string, { type, reply }: NameAnswer): readonly string[] {
+  const records = listOf(
+    reply.answers.map((one) => `${one.type === type ? '' : `${one.type} `}${printRecordData(one)}`),
+  )
+  const negative = reply.rcode === 'NOERROR' ? 'no records' : reply.rcode
+  const unsure = (reply.unsure ?? []).map((doubt) => `not sure of that: ${doubt}`)
+  const isPlain = records !== '' && service.type !== 'ExternalName' && !isHeadless(service)
+  const because = isPlain ? '' : `: ${reply.because}`
+  return [`${name} ${type} ${records || negative}${because}`, ...unsure]
 }
 
-const recordOf: Readonly<Record<Family, string>> = { ipv4: 'A', ipv6: 'AAAA' }
-
-function addressFacts(view: ServiceView): readonly string[] {
-  const { clusterIPs } = view.service
-  if (clusterIPs.length === 0) return [`${fullName(view)} has no answer: the Service has no cluster IP`]
-  return clusterIPs.map((ip) => `${fullName(view)} ${recordOf[familyOf(ip)]} ${ip}, whatever its endpoints do`)
-}
-
-/** CoreDNS answers with every endpoint that is ready, nil counting as ready, and NXDOMAIN when there is none. */
-function explainHeadlessName(view: ServiceView): Told {
-  const { service, slices } = view
-  const used = slices.used.filter(({ addressType }) => addressType !== 'FQDN')
-  const all = [...endpointsOf(used)].map(({ endpoint }) => endpoint)
-  const answered = all.filter((endpoint) => stateOf(endpoint).isReady)
-  if (answered.length === 0) return { facts: [], findings: [nameWithoutAnswer(view, all)] }
-  const facts = view.families.flatMap((family) => {
-    const ips = [...new Set(answered.flatMap(({ addresses }) => addresses.filter((ip) => familyOf(ip) === family)))]
-    return ips.length === 0 ? [] : [`${fullName(view)} ${recordOf[family]} ${listOf(ips.sort(compareText))}`]
-  })
-  const unready = answered.filter((endpoint) => !stateOf(endpoint).isServing)
-  const findings = [...compareAnswer(view, answered)]
-  if (unready.length > 0 && service.publishNotReadyAddresses) findings.push(answersNotReady(view, unready))
-  return { facts, findings }
-}
-
-function nameWithoutAnswer(view: ServiceView, all: readonly Endpoint[]): ExplainFinding {
+function judgeAnswer(view: ServiceView, asked: NameAnswers): readonly ExplainFinding[] {
   const { service } = view
-  const why =
-    all.length === 0 ? 'it has no endpoint at all' : `not one of its ${countOf(all.length, 'endpoint')} is ready`
+  const hasAddress = asked.answers.some(({ addresses }) => addresses.length > 0)
+  const isOutside = asked.answers.some(({ reply }) => reply.forwarded !== undefined)
+  if (service.type === 'ExternalName') return isOutside ? [] : judgeExternalName(view, asked, hasAddress)
+  if (!hasAddress) return [nameWithoutAnswer(view, asked)]
+  return isHeadless(service) ? judgeHeadless(view, asked) : []
+}
+
+function nameWithoutAnswer({ service, slices }: ServiceView, { name, answers }: NameAnswers): ExplainFinding {
+  const [first] = answers
+  const rcode = first?.reply.rcode === 'NOERROR' ? 'no records' : (first?.reply.rcode ?? 'no answer')
+  const all = [...endpointsOf(slices.used)].map(({ endpoint }) => endpoint)
+  const isUnready = isHeadless(service) && all.length > 0
   return explainFinding('explain.name-without-answer', {
     about: service.meta,
-    message: `${fullName(view)} does not exist for DNS (NXDOMAIN, which is remembered), because ${why}`,
-    path: 'spec.publishNotReadyAddresses',
-    evidence: all.slice(0, 10).map((endpoint) => `${nameEndpoint(endpoint)}: ${conditionsText(endpoint)}`),
-    hint: 'mend what keeps the pods from being ready; where clients must find pods that start, set publishNotReadyAddresses: true',
+    message: `${name} does not resolve (${rcode}, which is remembered): ${first?.reply.because ?? 'nothing answers'}`,
+    ...(isUnready && { path: 'spec.publishNotReadyAddresses' }),
+    evidence: isUnready
+      ? all.slice(0, 10).map((endpoint) => `${nameEndpoint(endpoint)}: ${conditionsText(endpoint)}`)
+      : answers.map(({ type, reply }) => `${name} ${type}: ${reply.rcode} (plugin ${reply.by})`),
+    hint: isHeadless(service)
+      ? 'mend what keeps the pods from being ready; where clients must find pods that start, set publishNotReadyAddresses: true'
+      : 'see what the Corefile serves (kubectl -n kube-system get configmap coredns -o yaml)',
   })
 }
 
@@ -74,37 +72,55 @@ function conditionsText(endpoint: Endpoint): string {
   return `ready=${isReady} serving=${isServing} terminating=${isTerminating}`
 }
 
+function addressOf(endpoint: Endpoint): string {
+  return endpoint.addresses[0] ?? ''
+}
+
 /** The name follows the slices; where these have fallen behind, it sends clients to pods that are gone. */
-function compareAnswer({ service, slices }: ServiceView, answered: readonly Endpoint[]): readonly ExplainFinding[] {
-  const { wanted } = slices
-  if (wanted === undefined || !slices.usesGiven) return []
-  const addressOf = (endpoint: Endpoint): string => endpoint.addresses[0] ?? ''
-  const ready = [...endpointsOf(wanted)].map(({ endpoint }) => endpoint).filter((one) => stateOf(one).isReady)
-  const has = (list: readonly Endpoint[]): ReadonlySet<string> => new Set(list.map(addressOf))
-  const [answers, pods] = [has(answered), has(ready)]
-  const extra = answered.filter((endpoint) => !pods.has(addressOf(endpoint)))
-  const lost = ready.filter((endpoint) => !answers.has(addressOf(endpoint)))
-  if (extra.length + lost.length === 0) return []
-  const parts = [
-    ...(extra.length > 0 ? [`answers with ${listOf(extra.map(addressOf))}, which no ready pod has`] : []),
-    ...(lost.length > 0 ? [`leaves out ${listOf(lost.map(nameEndpoint))}`] : []),
-  ]
+function judgeHeadless(view: ServiceView, { answers }: NameAnswers): readonly ExplainFinding[] {
+  const { service, slices } = view
+  const answered = new Set(answers.flatMap(({ addresses }) => addresses))
+  const isAnswered = (endpoint: Endpoint): boolean => answered.has(addressOf(endpoint))
+  const unready = [...endpointsOf(slices.used)]
+    .map(({ endpoint }) => endpoint)
+    .filter((endpoint) => isAnswered(endpoint) && !stateOf(endpoint).isServing)
+  const pods = [...endpointsOf(slices.wanted ?? [])].map(({ endpoint }) => endpoint)
+  const ready = pods.filter((endpoint) => stateOf(endpoint).isReady)
+  const known = new Set(ready.map(addressOf))
+  const extra = slices.wanted === undefined ? [] : [...answered].filter((ip) => !known.has(ip))
+  const lost = ready.filter((endpoint) => !isAnswered(endpoint))
   return [
-    explainFinding('explain.name-answer-differs', {
-      about: service.meta,
-      message: `its name ${parts.join(', and it ')}`,
-      evidence: [
-        `answered: ${listOf([...answers].sort(compareText))}`,
-        `ready pods: ${listOf(ready.map(nameEndpoint)) || 'none'}`,
-      ],
-      hint: 'the slices are what DNS reads: see that layer',
-    }),
+    ...(extra.length + lost.length === 0 ? [] : [answerDiffers(view, { answered, ready, extra, lost })]),
+    ...(unready.length > 0 && service.publishNotReadyAddresses ? [answersNotReady(view, unready)] : []),
   ]
 }
 
-function answersNotReady(view: ServiceView, unready: readonly Endpoint[]): ExplainFinding {
+type Differing = {
+  readonly answered: ReadonlySet<string>
+  readonly ready: readonly Endpoint[]
+  readonly extra: readonly string[]
+  readonly lost: readonly Endpoint[]
+}
+
+function answerDiffers({ service }: ServiceView, { answered, ready, extra, lost }: Differing): ExplainFinding {
+  const parts = [
+    ...(extra.length > 0 ? [`answers with ${listOf(extra)}, which no ready pod has`] : []),
+    ...(lost.length > 0 ? [`leaves out ${listOf(lost.map(nameEndpoint))}`] : []),
+  ]
+  return explainFinding('explain.name-answer-differs', {
+    about: service.meta,
+    message: `its name ${parts.join(', and it ')}`,
+    evidence: [
+      `answered: ${listOf([...answered].sort(compareText))}`,
+      `ready pods: ${listOf(ready.map(nameEndpoint)) || 'none'}`,
+    ],
+    hint: 'the slices are what DNS reads: see that layer',
+  })
+}
+
+function answersNotReady({ service }: ServiceView, unready: readonly Endpoint[]): ExplainFinding {
   return explainFinding('explain.name-answers-not-ready', {
-    about: view.service.meta,
+    about: service.meta,
     message: `its name also answers with ${countOf(unready.length, 'pod that is', 'pods that are')} not ready, as publishNotReadyAddresses asks`,
     path: 'spec.publishNotReadyAddresses',
     evidence: unready.slice(0, 10).map((endpoint) => `${nameEndpoint(endpoint)}: ${conditionsText(endpoint)}`),
@@ -112,55 +128,35 @@ function answersNotReady(view: ServiceView, unready: readonly Endpoint[]): Expla
   })
 }
 
-function explainExternalName(view: ServiceView): Told {
-  const { service, input } = view
+function judgeExternalName(
+  { service }: ServiceView,
+  { name, domain, answers }: NameAnswers,
+  hasAddress: boolean,
+): readonly ExplainFinding[] {
   const target = (service.externalName ?? '').replace(/\.$/, '')
-  const facts = [`${fullName(view)} CNAME ${target}.; kube-proxy has no rules for it`]
-  const about = service.meta
-  const path = 'spec.externalName'
+  const because = answers[0]?.reply.because ?? ''
+  const about = { about: service.meta, path: 'spec.externalName' }
+  const evidence = answers.map(({ type, reply }) => `${name} ${type}: ${reply.rcode}; ${reply.because}`)
   if (parseIp(target) !== undefined) {
-    const finding = explainFinding('explain.external-name-is-address', {
-      about,
-      path,
-      message: `externalName ${target} is an address, and a CNAME needs a name: the answer is NXDOMAIN`,
-      evidence: [`spec.externalName: ${target}`],
-      hint: `use a Service without selector, and an EndpointSlice with address ${target}`,
-    })
-    return { facts: [`${fullName(view)} does not exist for DNS (NXDOMAIN)`], findings: [finding] }
+    const message = `externalName ${target} is an address, and a CNAME needs a name: it does not resolve`
+    const hint = `use a Service without selector, and an EndpointSlice with address ${target}`
+    return [explainFinding('explain.external-name-is-address', { ...about, message, evidence, hint })]
   }
-  if (target !== input.clusterDomain && !target.endsWith(`.${input.clusterDomain}`)) return { facts, findings: [] }
-  const inside = serviceNamed(view, target)
-  if (inside === undefined) {
-    const finding = explainFinding('explain.external-name-unknown', {
-      about,
-      path,
-      message: `externalName ${target} is in the zone ${input.clusterDomain} of the cluster, where no Service has that name: NXDOMAIN`,
-      evidence: [`zone ${input.clusterDomain} is answered by the cluster itself and asked nowhere else`],
-      hint: 'name a Service that exists, or a name outside the zone',
-    })
-    return { facts, findings: [finding] }
+  if (!hasAddress) {
+    const message = `externalName ${target} does not resolve: ${because}`
+    const hint = `name a Service that exists, or a name outside ${domain}: that zone is asked in the cluster alone`
+    return [explainFinding('explain.external-name-unknown', { ...about, message, evidence, hint })]
   }
-  const finding = explainFinding('explain.external-name-inside', {
-    about,
-    path,
-    message: `externalName ${target} is Service ${keyOf(inside.meta)} of this cluster: DNS follows it inside and answers ${listOf(inside.clusterIPs)}`,
-    evidence: [`Service ${keyOf(inside.meta)}: ${listOf(inside.clusterIPs)}`],
-    hint: 'ports are not translated: a client must use those of the Service it leads to',
-  })
-  return { facts, findings: [finding] }
+  const found = listOf(answers.flatMap(({ addresses }) => addresses))
+  const message = `externalName ${target} is a name of this cluster: DNS follows it inside and answers ${found}`
+  const hint = 'ports are not translated: a client must use those of the Service it leads to'
+  return [explainFinding('explain.external-name-inside', { ...about, message, evidence, hint })]
 }
 
-function serviceNamed({ input }: ServiceView, target: string): Service | undefined {
-  const labels = target.slice(0, -input.clusterDomain.length - 1).split('.')
-  if (labels.length !== 3 || labels[2] !== 'svc') return undefined
-  return input.cluster.services.get(`${labels[1]}/${labels[0]}`)
-}
-
-/** Every cluster labels the Service of its DNS server this way, whatever server it is. */
+/** Whether the Service that pods send their questions to has anyone behind it. */
 function explainServer({ input, service }: ServiceView): Told {
-  const isDns = ({ meta }: Service): boolean =>
-    meta.namespace === 'kube-system' && meta.labels['k8s-app'] === 'kube-dns'
-  const server = [...input.cluster.services.values()].find(isDns)
+  const known = clusterNameservers(input.cluster).service
+  const server = known === undefined ? undefined : input.cluster.services.get(`${known.namespace}/${known.name}`)
   if (server === undefined || keyOf(server.meta) === keyOf(service.meta)) return { facts: [], findings: [] }
   const { used, given } = serviceSlices(focusOn(input.cluster, server), server, input.slices)
   const hasPods = [...input.cluster.pods.values()].some(({ meta }) => meta.namespace === server.meta.namespace)

@@ -7,7 +7,7 @@ export const findingCodes = {
   'explain.name-without-answer': {
     severity: 'error',
     meaning:
-      'A headless Service has no ready endpoint: its name does not exist (NXDOMAIN), and resolvers remember that.',
+      'The name of the Service does not resolve, as that of a headless Service without ready endpoints; resolvers remember it.',
   },
   'explain.name-answer-differs': {
     severity: 'error',
@@ -19,7 +19,7 @@ export const findingCodes = {
   },
   'explain.external-name-is-address': {
     severity: 'error',
-    meaning: 'An externalName is an IP address, which is no name: the answer is NXDOMAIN.',
+    meaning: 'An externalName is an IP address, which is no name: it does not resolve.',
   },
   'explain.external-name-inside': {
     severity: 'info',
@@ -27,7 +27,7 @@ export const findingCodes = {
   },
   'explain.external-name-unknown': {
     severity: 'error',
-    meaning: 'An externalName lies in the zone of the cluster, where nothing has that name: NXDOMAIN.',
+    meaning: 'An externalName lies in the zone of the cluster, where nothing has that name: it does not resolve.',
   },
   'explain.dns-without-endpoints': {
     severity: 'error',

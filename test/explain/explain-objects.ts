@@ -90,7 +90,6 @@ export function explain(
     service,
     findings,
     settings: { detectLocal: { kind: 'ClusterCIDR', cidrs: ['10.244.0.0/16'] } },
-    clusterDomain: 'cluster.local',
     nodeRulesets: [],
     ...rest,
   })
