@@ -16,7 +16,7 @@ import { suggestNames } from '#compile/dns/suggest-names'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { addFromOption, addSlicesOption, type FromOptions } from './options'
-import { type Asker, addPodDnsOptions, type PodDnsOptions, readAsker } from './pod-dns'
+import { type Asker, addPodDnsOptions, formAsker, type PodDnsOptions, readNodeResolvConf } from './pod-dns'
 import { printFindings } from './print-findings'
 import { type ClusterInput, readClusterInput } from './read-inputs'
 import { serveCluster } from './serve-cluster'
@@ -101,16 +101,18 @@ async function readScene(io: Io, options: DnsOptions): Promise<Scene> {
     throw new Failure('usage.bad-argument', 'no objects are named; add --from with a file or folder')
   }
   const input = await readClusterInput(io, options)
+  const node = await readNodeResolvConf(io, options)
   const { value: server, findings } = buildDnsServer({
     cluster: input.cluster,
     slices: input.slices,
     clusterDomain: options.clusterDomain ?? usualClusterDomain,
-    nodeSearch: options.search ?? [],
+    nodeSearch: node.conf.searches,
   })
   const domain = chooseClusterDomain(options.clusterDomain, server.clusterZones)
-  const asker = await readAsker(io, options, {
+  const asker = formAsker(options, {
     cluster: input.cluster,
     clusterDomain: domain.value,
+    node,
     assumesDns: true,
   })
   return {
@@ -139,7 +141,8 @@ function resolve(io: Io, name: string, { options, scene }: Setting): ExitCode {
   })
   const { hints, findings } = suggestNames(resolution, scene.input.cluster)
   printFindings(io, [...scene.findings, ...noteResolver(resolution), ...findings])
-  print(io, resolution, { options, asker, hints })
+  // Nobody wants a mistaken name to cost less.
+  print(io, findings.length > 0 ? { ...resolution, advice: [] } : resolution, { options, asker, hints })
   return codes[resolution.outcome]
 }
 

@@ -4,16 +4,14 @@ import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
 import { type Ip, printIp } from '#base/ip'
 import { compareText, listOf } from '#base/text'
-import { usualClusterDomain } from '#compile/dns/cluster-domain'
 import { clusterNameservers } from '#compile/dns/cluster-nameservers'
 import { explainBadName } from '#compile/dns/domain-name'
 import { dnsFinding } from '#compile/dns/findings'
 import { type FormedResolvConf, formResolvConf, type PodDns } from '#compile/dns/form-resolv-conf'
 import { type HostsEntry, podHosts, usualEntries } from '#compile/dns/pod-hosts'
 import type { Client } from '#compile/dns/record'
-import { emptyResolvConf, mergeOptions, parseNodeResolvConf } from '#compile/dns/resolv-conf'
+import { emptyResolvConf, mergeOptions, parseNodeResolvConf, type ResolvConf } from '#compile/dns/resolv-conf'
 import type { Cluster } from '#model/cluster'
-import { emptyCluster } from '#model/cluster'
 import type { Pod } from '#model/pod'
 import { readText } from '#sources/read-text'
 import type { Io } from './io'
@@ -66,21 +64,23 @@ export type Asker = {
 }
 
 /** With `assumesDns` a cluster whose DNS address nothing tells has the usual one. */
-type Input = { readonly cluster: Cluster; readonly clusterDomain: string; readonly assumesDns: boolean }
+type Input = {
+  readonly cluster: Cluster
+  readonly clusterDomain: string
+  readonly node: NodeResolvConf
+  readonly assumesDns: boolean
+}
+
+export type NodeResolvConf = { readonly conf: ResolvConf; readonly findings: readonly Finding[] }
 
 const usualDns = '10.96.0.10'
 
-export async function readAsker(
-  io: Io,
-  options: PodDnsOptions,
-  { cluster = emptyCluster, clusterDomain = usualClusterDomain, assumesDns = false }: Partial<Input> = {},
-): Promise<Asker> {
+export function formAsker(options: PodDnsOptions, { cluster, clusterDomain, node, assumesDns }: Input): Asker {
   const pod = options.pod === undefined ? undefined : requirePod(cluster, options.pod, options.namespace)
   const dns = dnsOf(pod, options.namespace)
   const told = options.nameserver?.map(printIp) ?? clusterNameservers(cluster).service?.addresses ?? []
   const isAssumed = told.length === 0 && assumesDns
   const clusterDns = isAssumed ? [usualDns] : told
-  const node = await readNodeResolvConf(io, options)
   const kubelet = { clusterDns, clusterDomain, nodeResolvConf: node.conf }
   const { value, findings } = formResolvConf(dns, kubelet)
   const ndots = options.ndots === undefined ? [] : [`ndots:${options.ndots}`]
@@ -124,7 +124,11 @@ function requirePod({ pods }: Cluster, text: string, namespace = 'default'): Pod
   throw new Failure('usage.not-found', `no pod is named ${key}: ${known}`)
 }
 
-async function readNodeResolvConf(io: Io, { nodeResolvConf: file, search = [] }: PodDnsOptions) {
+/** `--search` stands for the file's search list, and for the file when none is named. */
+export async function readNodeResolvConf(
+  io: Io,
+  { nodeResolvConf: file, search = [] }: PodDnsOptions,
+): Promise<NodeResolvConf> {
   if (file === undefined) return { conf: { ...emptyResolvConf, searches: search }, findings: [] }
   const text = await readText(file, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })
   const { value, findings } = parseNodeResolvConf(text, file)

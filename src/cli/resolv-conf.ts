@@ -2,11 +2,13 @@
 import { type Command, Option } from 'commander'
 import { dump } from 'js-yaml'
 import { Failure } from '#base/failure'
+import { usualClusterDomain } from '#compile/dns/cluster-domain'
 import { printResolvConf } from '#compile/dns/resolv-conf'
+import { emptyCluster } from '#model/cluster'
 import type { CommandContext } from './command'
 import type { Io } from './io'
 import { addFromOption, type FromOptions } from './options'
-import { addPodDnsOptions, asDomain, type PodDnsOptions, readAsker } from './pod-dns'
+import { addPodDnsOptions, asDomain, formAsker, type PodDnsOptions, readNodeResolvConf } from './pod-dns'
 import { printFindings } from './print-findings'
 import { readClusterInput } from './read-inputs'
 
@@ -35,10 +37,11 @@ async function runResolvConf(io: Io, options: ResolvConfOptions): Promise<void> 
   }
   const { from } = options
   const input = from === undefined ? undefined : await readClusterInput(io, { from, slices: 'input' })
-  const clusterDomain = options.clusterDomain ?? options.zone
-  const asker = await readAsker(io, options, {
-    ...(input !== undefined && { cluster: input.cluster }),
-    ...(clusterDomain !== undefined && { clusterDomain }),
+  const asker = formAsker(options, {
+    cluster: input?.cluster ?? emptyCluster,
+    clusterDomain: options.clusterDomain ?? options.zone ?? usualClusterDomain,
+    node: await readNodeResolvConf(io, options),
+    assumesDns: false,
   })
   if (asker.clusterDns.length === 0 && options.nodeResolvConf === undefined) {
     throw new Failure(

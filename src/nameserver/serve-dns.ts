@@ -12,35 +12,51 @@ export type Nameserver = ListenAddress & { readonly close: () => Promise<void> }
 
 /** Port 0 takes any that is free for both. Throws `Failure` when the address cannot be had. */
 export async function serveDns(listen: ListenAddress, answering: Answering): Promise<Nameserver> {
-  const tcp = createServer((socket) => serveConnection(socket, answering))
-  const udp = createSocket({
-    type: listen.address.includes(':') ? 'udp6' : 'udp4',
-    ...(listen.address === '::' && { ipv6Only: true }),
+  const connections = new Set<Socket>()
+  const tcp = createServer((socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+    serveConnection(socket, answering)
   })
+  const udp = createSocket(listen.address.includes(':') ? 'udp6' : 'udp4')
+  const close = async (): Promise<void> => {
+    for (const socket of connections) socket.destroy()
+    await Promise.all([closing(udp), closing(tcp)])
+  }
   try {
     const port = await listenTcp(tcp, listen)
     await bindUdp(udp, { address: listen.address, port })
-    udp.on('message', (message, sender) => {
-      const reply = answerMessage(message, { address: sender.address, transport: 'udp' }, answering)
-      // A reply that cannot be sent is the sender's loss alone.
-      if (reply !== undefined) udp.send(reply, sender.port, sender.address, () => {})
-    })
-    udp.on('error', () => {})
+    serveDatagrams(udp, answering)
     tcp.on('error', () => {})
-    return { address: listen.address, port, close: () => closeBoth(udp, tcp) }
+    return { address: listen.address, port, close }
   } catch (error) {
-    await closeBoth(udp, tcp)
+    await close()
     throw explain(error, listen)
   }
+}
+
+function serveDatagrams(socket: UdpSocket, answering: Answering): void {
+  socket.on('error', () => {})
+  socket.on('message', (message, sender) => {
+    const reply = answerMessage(message, { address: plainAddress(sender.address), transport: 'udp' }, answering)
+    // A reply that cannot be sent is the sender's loss alone.
+    if (reply !== undefined) socket.send(reply, sender.port, sender.address, () => {})
+  })
+}
+
+/** On `::` addresses of IPv4 come written as IPv6. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/, '')
 }
 
 /** A connection that is silent for so long is closed, and so many at most are open at once. */
 const idleMilliseconds = 10_000
 const mostConnections = 256
+const mostUnread = 1 << 20
 
 async function listenTcp(server: Server, { address, port }: ListenAddress): Promise<number> {
   server.maxConnections = mostConnections
-  server.listen({ host: address, port, ...(address === '::' && { ipv6Only: true }) })
+  server.listen({ host: address, port })
   await once(server, 'listening')
   return portOf(server.address(), port)
 }
@@ -54,12 +70,6 @@ async function bindUdp(socket: UdpSocket, { address, port }: ListenAddress): Pro
   await once(socket, 'listening')
 }
 
-async function closeBoth(udp: UdpSocket, tcp: Server): Promise<void> {
-  for (const socket of connections.get(tcp) ?? []) socket.destroy()
-  const closed = [closing(udp), closing(tcp)]
-  await Promise.all(closed)
-}
-
 function closing(server: { close: (done: () => void) => unknown }): Promise<void> {
   return new Promise((done) => {
     try {
@@ -71,11 +81,9 @@ function closing(server: { close: (done: () => void) => unknown }): Promise<void
   })
 }
 
-const connections = new WeakMap<Server, Set<Socket>>()
-
 /** Messages follow one another, each behind its length in two bytes. */
 function serveConnection(socket: Socket, answering: Answering): void {
-  const address = socket.remoteAddress ?? ''
+  const address = plainAddress(socket.remoteAddress ?? '')
   let held: Buffer = Buffer.alloc(0)
   socket.setTimeout(idleMilliseconds, () => socket.destroy())
   socket.on('error', () => socket.destroy())
@@ -92,18 +100,20 @@ function serveConnection(socket: Socket, answering: Answering): void {
       const prefix = Buffer.alloc(2)
       prefix.writeUInt16BE(reply.length, 0)
       socket.write(Buffer.concat([prefix, reply]))
+      // One that asks and never reads is not waited for.
+      if (socket.writableLength > mostUnread) socket.destroy()
     }
   })
 }
 
 function explain(error: unknown, { address, port }: ListenAddress): Failure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
   const place = printEndpoint(address, port)
   const why: Readonly<Record<string, string>> = {
     EADDRINUSE: 'another program listens there already; choose another port',
     EACCES: 'ports below 1024 need root; choose another port, such as 5353',
     EADDRNOTAVAIL: 'this machine has no such address; choose one of its own, such as 127.0.0.1',
   }
-  const reason = why[code] ?? (error instanceof Error ? error.message : String(error))
+  const reason = why[code] ?? String(error)
   return new Failure('system.command-failed', `cannot listen on ${place}: ${reason}`, error)
 }

@@ -12,6 +12,8 @@ export type Heard = {
   readonly isAssumed?: boolean
   /** The question went to a nameserver outside and counts as answered. */
   readonly isForwarded?: boolean
+  /** How many of the records a reply over UDP can hold, when not all. */
+  readonly fitting?: number
   readonly unsure?: readonly string[]
 }
 
@@ -33,6 +35,8 @@ export type Resolution = {
   /** The candidate that was found. */
   readonly found?: string
   readonly seconds: number
+  /** How often glibc did all of it, when more than once: its first buffer was too small for the addresses. */
+  readonly passes?: number
 }
 
 /** NOTIMP, REFUSED and SERVFAIL: the server could not or would not say. */

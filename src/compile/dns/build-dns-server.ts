@@ -11,7 +11,7 @@ import { corefileFinding } from './findings'
 import { parseCorefile } from './parse-corefile'
 import type { Handler } from './plugin'
 import { takeNotes } from './plugin-notes'
-import { emptyReply, type Question, type Reply } from './record'
+import { emptyReply, type Question, type Reply, withDoubt } from './record'
 
 export type DnsServerInput = {
   readonly cluster: Cluster
@@ -40,7 +40,11 @@ export function buildDnsServer(input: DnsServerInput): Parsed<DnsServer> {
   const blocks = servedBlocks(corefile, input.cluster)
   const chains = new Map<string, Handler>()
   const zones: string[] = []
-  const answer = (question: Question): Reply => dispatch(question, chains)
+  const isBroken = findings.some(({ code }) => code === 'dns.corefile-broken')
+  const answer = (question: Question): Reply => {
+    const reply = dispatch(question, chains)
+    return isBroken ? withDoubt(reply, 'CoreDNS does not start with this Corefile') : reply
+  }
   const lookUp = (question: Question): Reply => {
     const depth = (question.depth ?? 0) + 1
     return depth > mostLookups

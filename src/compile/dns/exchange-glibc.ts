@@ -28,6 +28,9 @@ function sendPair(a: Heard | undefined, b: Heard | undefined, { settings, state 
   const rounds = settings.attempts * settings.nameservers.length
   const patience = patienceOf(settings)
   if (a === undefined) return { sends: [0, 0], seconds: 0, seen: [] }
+  // A reply that was cut makes glibc ask everything again over TCP.
+  if (a.fitting !== undefined || b?.fitting !== undefined)
+    return { sends: [2, 2], seconds: 0, seen: b === undefined ? [a] : [a, b] }
   if (b === undefined) {
     const fails = isFailure(a) || isSilent(a)
     return { sends: [fails ? rounds : 1, 0], seconds: isSilent(a) ? patience : 0, seen: [a] }

@@ -86,7 +86,8 @@ function findEndpoints(question: ObjectQuestion, service: Service, view: ZoneVie
   const { topology } = question
   const targets =
     topology?.prefers === true && inZone.length === 0 ? targetsOf(withoutTopology(question), slices, view) : inZone
-  if (targets.length > 0 || topology !== undefined) return { targets, because: describeEndpoints(service, targets) }
+  if (targets.length > 0 || topology !== undefined)
+    return { targets, because: describeEndpoints(service, targets, question.endpoint) }
   if (question.endpoint !== undefined) return { because: explainEndpoint(question, slices) }
   if (!view.options.hasEndpoints) return { because: 'the Corefile says noendpoints, so endpoints have no records' }
   const hasAny = slices.some((slice) => slice.endpoints.some(isServed))
@@ -132,9 +133,12 @@ export function endpointLabel(endpoint: Endpoint, address: string, usesPodNames:
   return dashed.endsWith('-') ? `${dashed}0` : dashed
 }
 
-function describeEndpoints({ meta }: Service, targets: readonly Target[]): string {
+function describeEndpoints({ meta }: Service, targets: readonly Target[], asked: string | undefined): string {
+  const service = `Service ${meta.namespace}/${meta.name}`
   const count = new Set(targets.map((target) => target.owner)).size
-  return `Service ${meta.namespace}/${meta.name} has ${countOf(count, 'ready endpoint')}`
+  return asked === undefined
+    ? `${service} has ${countOf(count, 'ready endpoint')}`
+    : `${service} has a ready endpoint ${asked}`
 }
 
 function hasServed({ index }: ZoneView, { meta }: Service): boolean {

@@ -1,9 +1,9 @@
 /** What a resolver hears in a cluster: CoreDNS's answers, and what is assumed of names outside its zone. */
-import { listOf } from '#base/text'
+import { countOf, listOf } from '#base/text'
 import type { Ask, Heard } from './attempt'
 import type { DnsServer } from './build-dns-server'
 import { foldName, isWithin, labelsOf } from './domain-name'
-import { type Client, printRecordData, type Reply } from './record'
+import { type Client, type DnsRecord, printRecordData, type Reply } from './record'
 
 export type Asking = { readonly typed: string; readonly client?: Client }
 
@@ -25,35 +25,42 @@ export function askOutside(clusterZones: readonly string[], { typed }: Asking): 
     const folded = foldName(name)
     const zone = clusterZones.find((one) => isWithin(folded, one))
     if (zone !== undefined) return assumedMissing(`the nameserver is not the cluster’s and does not know ${zone}`)
-    return hearOutside(name, { isTyped: folded === asTyped, how: 'asked of a nameserver outside the cluster' })
+    return hearOutside(name, { isTyped: folded === asTyped, how: 'asked of a nameserver outside' })
   }
 }
 
 function hearReply({ rcode, answers, because, forwarded, unsure, by }: Reply): Heard {
+  const kept = by === 'kubernetes' || by === 'server' ? because : `${because} (plugin ${by})`
+  const fitting = countFitting(answers)
   return {
     rcode,
     answers,
     isPositive: rcode === 'NOERROR' && answers.length > 0,
-    because: by === 'kubernetes' || by === 'server' ? because : `${because} (plugin ${by})`,
+    because: fitting < answers.length ? `${kept}; over UDP ${fitting} of them fit into 512 bytes` : kept,
     ...(forwarded !== undefined && { isForwarded: true }),
+    ...(fitting < answers.length && { fitting }),
     ...(unsure !== undefined && { unsure }),
   }
+}
+
+/** Header and question; then a record whose name is a pointer to the question's has 12 bytes before its data. */
+function countFitting(answers: readonly DnsRecord[]): number {
+  const [first] = answers
+  if (first === undefined) return 0
+  if (answers.some(({ name, type }) => name !== first.name || (type !== 'A' && type !== 'AAAA'))) return answers.length
+  const room = 512 - 12 - (first.name.length + 1) - 4
+  return Math.min(answers.length, Math.floor(room / (first.type === 'A' ? 16 : 28)))
 }
 
 type Outside = { readonly isTyped: boolean; readonly how: string }
 
 function hearOutside(name: string, { isTyped, how }: Outside): Heard {
-  if (!isTyped)
-    return assumedMissing(`outside the cluster’s zones, ${how}; made by the search list, so assumed not to be there`)
+  if (!isTyped) return assumedMissing(`${how}; assumed absent: the search list made this name`)
   const labels = labelsOf(name)
-  if (labels.length < 2)
-    return assumedMissing(`outside the cluster’s zones, ${how}; a name of one label, so assumed not to be there`)
-  if (labels.at(-1)?.toLowerCase() === 'svc') {
-    return assumedMissing(
-      `outside the cluster’s zones, ${how}; no name outside ends in svc, so assumed not to be there`,
-    )
-  }
-  const because = `outside the cluster’s zones, ${how}; the name as typed counts as answered`
+  if (labels.length < 2) return assumedMissing(`${how}; assumed absent: it has one label`)
+  if (labels.at(-1)?.toLowerCase() === 'svc')
+    return assumedMissing(`${how}; assumed absent: no name outside ends in svc`)
+  const because = `${how}; as typed, it counts as answered`
   return { rcode: 'NOERROR', answers: [], isPositive: true, because, isForwarded: true }
 }
 
@@ -61,9 +68,13 @@ function assumedMissing(because: string): Heard {
   return { rcode: 'NXDOMAIN', answers: [], isPositive: false, because, isAssumed: true }
 }
 
+/** The longest text of records that a column takes. */
+const longestData = 48
+
 /** `10.96.0.20`, `NXDOMAIN`, `no records`: what one attempt brought, in short. */
 export function describeHeard({ rcode, answers, isForwarded }: Heard): string {
   if (rcode !== 'NOERROR') return rcode
-  if (answers.length > 0) return listOf(answers.map(printRecordData), 6)
+  const data = listOf(answers.map(printRecordData))
+  if (answers.length > 0) return data.length > longestData ? countOf(answers.length, 'record') : data
   return isForwarded === true ? 'forwarded' : 'no records'
 }

@@ -12,7 +12,9 @@ export function noteResolver({ settings, asks, lookup }: ClusterResolution): rea
     findings.push(dnsFinding('dns.search-line-ignored', { message, hint: 'shorten the list, or use whole names' }))
   }
   if (asks === 'outside') {
-    const message = `the nameserver ${listOf(settings.nameservers)} is not the cluster’s DNS (${listOf(lookup.clusterDns) || 'whose address the input does not tell'})`
+    const { nameservers } = lookup.conf
+    const asked = nameservers.length === 0 ? 'its node’s own nameservers' : listOf(nameservers)
+    const message = `the pod asks ${asked}, not the cluster’s DNS, so it knows no cluster names`
     findings.push(
       dnsFinding('dns.not-cluster-dns', {
         message,

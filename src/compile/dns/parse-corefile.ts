@@ -13,7 +13,8 @@ type Reading = {
   readonly origin: Origin
   readonly readImport: ReadImport
   readonly snippets: Map<string, readonly Token[]>
-  depth: number
+  /** How many imports stand in one another. */
+  readonly depth: number
 }
 
 export function parseCorefile(
@@ -35,7 +36,7 @@ function parseBlocks(tokens: readonly Token[], reading: Reading): readonly Serve
     if (first === undefined) break
     if (first.text === 'import' && !first.isQuoted) {
       const path = tokens[at + 1]?.text ?? ''
-      blocks.push(...parseBlocks(importTokens(path, first.line, reading), reading))
+      blocks.push(...parseBlocks(importTokens(path, first.line, reading), deeper(reading)))
       at += 2
       continue
     }
@@ -129,7 +130,7 @@ function parseDirectives(tokens: readonly Token[], reading: Reading): readonly D
     const hasBlock = tokens[end]?.text === '{' && tokens[end]?.line === first.line
     const close = hasBlock ? matchingBrace(tokens, end) : end
     if (first.text === 'import') {
-      directives.push(...parseDirectives(importTokens(args[0] ?? '', first.line, reading), reading))
+      directives.push(...parseDirectives(importTokens(args[0] ?? '', first.line, reading), deeper(reading)))
     } else {
       const block = hasBlock ? parseDirectives(tokens.slice(end + 1, close), reading) : []
       directives.push({ name: first.text, args, block, line: first.line })
@@ -139,10 +140,17 @@ function parseDirectives(tokens: readonly Token[], reading: Reading): readonly D
   return directives
 }
 
-/** A snippet's words, or those of the files; an import in an import is followed a few times. */
+function deeper(reading: Reading): Reading {
+  return { ...reading, depth: reading.depth + 1 }
+}
+
+const deepest = 8
+
+/** A snippet's words, or those of the files; imports in imports end somewhere. */
 function importTokens(path: string, line: number, reading: Reading): readonly Token[] {
+  if (reading.depth >= deepest) return []
   const snippet = reading.snippets.get(path)
-  if (snippet !== undefined || reading.depth > 8) return reading.depth > 8 ? [] : (snippet ?? [])
+  if (snippet !== undefined) return snippet
   const texts = reading.readImport(path)
   if (texts === undefined) {
     reading.findings.push(
@@ -154,7 +162,6 @@ function importTokens(path: string, line: number, reading: Reading): readonly To
     )
     return []
   }
-  reading.depth++
   return texts.flatMap((text) => tokenizeCorefile(text))
 }
 

@@ -19,7 +19,7 @@ export type AttemptJson = {
 }
 
 export function resolutionJson(resolution: ClusterResolution, hints: readonly string[]): object {
-  const { lookup, outcome, attempts, queries, answers, found, seconds, advice, unsure, hostsEntry } = resolution
+  const { lookup, outcome, attempts, queries, answers, found, seconds, advice, unsure, hostsEntry, passes } = resolution
   return {
     name: lookup.name,
     ...(lookup.type !== undefined && { type: lookup.type }),
@@ -31,6 +31,7 @@ export function resolutionJson(resolution: ClusterResolution, hints: readonly st
     answers: answers.map(printRecordData),
     records: answers.map(recordJson),
     ...(seconds > 0 && { seconds }),
+    ...(passes !== undefined && { passes }),
     ...(unsure.length > 0 && { unsure }),
     ...(hostsEntry !== undefined && { hosts: hostsEntry }),
     advice,

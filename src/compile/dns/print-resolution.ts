@@ -3,7 +3,7 @@ import { countOf, listOf, printTable } from '#base/text'
 import type { Attempt } from './attempt'
 import { describeHeard } from './hear-cluster'
 import { printRecord, printRecordData } from './record'
-import { printResolvConf } from './resolv-conf'
+import { printResolvConf, type ResolvConf } from './resolv-conf'
 import type { ClusterResolution } from './resolve-in-cluster'
 
 export type Asker = { readonly who: string; readonly policy: string; readonly hints: readonly string[] }
@@ -21,9 +21,14 @@ export function printResolution(resolution: ClusterResolution, asker: Asker): st
       'cheaper',
       advice.map(({ sentence }) => sentence),
     ),
-    section(`resolv.conf (${asker.policy})`, printResolvConf(lookup.conf).trimEnd().split('\n')),
+    section(`resolv.conf (${asker.policy})`, confLines(lookup.conf)),
   ]
   return parts.filter((part) => part !== '').join('\n')
+}
+
+function confLines(conf: ResolvConf): readonly string[] {
+  const text = printResolvConf(conf).trimEnd()
+  return text === '' ? ['the node’s own, which the input does not hold'] : text.split('\n')
 }
 
 function section(title: string, lines: readonly string[]): string {
@@ -45,14 +50,16 @@ const labels = {
 function sentenceOf(resolution: ClusterResolution): string {
   const { outcome, found = '', answers, unsure, lookup, attempts, hostsEntry } = resolution
   if (hostsEntry !== undefined) return `${lookup.name} is ${hostsEntry.address} in the pod’s /etc/hosts`
-  const data = listOf([...new Set(answers.map(printRecordData))], 6)
+  const list = listOf([...new Set(answers.map(printRecordData))])
+  const data = list.length > longestData ? countOf(answers.length, 'record') : list
+  const verb = data === list ? 'is' : 'has'
   switch (outcome) {
     case 'resolved':
-      return `${found} is ${data}`
+      return `${found} ${verb} ${data}`
     case 'forwarded':
       return data === ''
         ? `${found} is asked outside the cluster and counts as answered`
-        : `${found} is ${data}, which is asked outside the cluster`
+        : `${found} ${verb} ${data}, which is asked outside the cluster`
     case 'not-found':
       return `no name that ${lookup.libc} makes of ${lookup.name} has what is asked for`
     case 'failed':
@@ -64,8 +71,12 @@ function sentenceOf(resolution: ClusterResolution): string {
   }
 }
 
-function costOf({ queries, seconds }: ClusterResolution): string {
-  const questions = countOf(queries, 'question')
+/** The longest list of records that a sentence takes. */
+const longestData = 72
+
+function costOf({ queries, seconds, passes, answers }: ClusterResolution): string {
+  const again = `: glibc looks up ${passes} times, as ${answers.length} addresses need a larger buffer`
+  const questions = `${countOf(queries, 'question')}${passes === undefined ? '' : again}`
   return seconds === 0 ? questions : `${questions}, ${countOf(seconds, 'second')} of waiting`
 }
 

@@ -37,6 +37,7 @@ export type ClusterResolution = {
   readonly answers: readonly DnsRecord[]
   readonly found?: string
   readonly seconds: number
+  readonly passes?: number
   readonly unsure: readonly string[]
   readonly advice: readonly Advice[]
   /** How the pod's nameservers stand to the cluster's DNS. */
@@ -57,7 +58,7 @@ export function resolveInCluster(server: DnsServer, lookup: ClusterLookup): Clus
   const ask = asks === 'outside' ? askOutside(zones, asking) : askCluster(server, asking)
   const asked = { name: lookup.name, types }
   const resolution = resolveName(asked, settings, ask)
-  const { attempts, found, seconds } = resolution
+  const { attempts, found, seconds, passes } = resolution
   const answered = attempts.filter(({ name, isPositive }) => name === found && isPositive)
   const unsure = [...new Set(attempts.flatMap((attempt) => attempt.unsure ?? []))]
   return {
@@ -70,6 +71,7 @@ export function resolveInCluster(server: DnsServer, lookup: ClusterLookup): Clus
     unsure,
     advice: adviseLookup({ lookup: asked, settings, ask }, resolution),
     ...(found !== undefined && { found }),
+    ...(passes !== undefined && { passes }),
   }
 }
 

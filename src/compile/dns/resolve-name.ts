@@ -12,7 +12,24 @@ export function resolveName(lookup: Lookup, settings: ResolverSettings, ask: Ask
     ? lookup.types.filter((type) => type !== 'AAAA' || lookup.types.length === 1)
     : lookup.types
   const asked = { name: lookup.name, types }
-  return settings.libc === 'glibc' ? walkGlibc(asked, settings, ask) : walkMusl(asked, settings, ask)
+  return settings.libc === 'glibc'
+    ? repeatForRoom(walkGlibc(asked, settings, ask), types)
+    : walkMusl(asked, settings, ask)
+}
+
+/** glibc 2.36, nss/getaddrinfo.c: a buffer of 1024 bytes, doubled and the whole lookup done again until all addresses fit. */
+const firstBuffer = 1024
+const bytesOfAddress = 40
+
+function repeatForRoom(resolution: Resolution, types: readonly string[]): Resolution {
+  const records = resolution.attempts.flatMap(({ answers }) => answers).filter(({ type }) => isAddressType(type))
+  const [first] = records
+  if (first === undefined || types.length < 2) return resolution
+  const needed = Math.ceil(first.name.length / 8) * 8 + bytesOfAddress * records.length
+  const passes = 1 + Math.max(0, Math.ceil(Math.log2(needed / firstBuffer)))
+  if (passes === 1) return resolution
+  const attempts = resolution.attempts.map((attempt) => ({ ...attempt, sends: attempt.sends * passes }))
+  return { ...resolution, attempts, seconds: resolution.seconds * passes, passes }
 }
 
 /** One name of the walk with its exchange. */

@@ -1,4 +1,5 @@
 /** The kubernetes plugin: every answer that CoreDNS gives for a cluster's zone (plugin/kubernetes and backend_lookup.go, 1.14). */
+import { countOf } from '#base/text'
 import { serviceNameLabel } from '#model/endpoint-slice'
 import { addressOfReverse, foldName, fqdn, isReverseZone, isWithin, matchZone } from './domain-name'
 import { fallsThrough } from './fallthrough'
@@ -233,7 +234,11 @@ function answerPointer(question: Question, place: Place): Outcome {
   const answers = [...new Set(names)].map(
     (target): DnsRecord => ({ type: 'PTR', name: question.name, ttl: options.ttl, target }),
   )
-  return there(`${address} is ${names.length === 1 ? 'known by one name' : `known by ${names.length} names`}`, answers)
+  const isService = place.deps.index.serviceAt(address) !== undefined
+  return there(
+    `${address} is the address of ${isService ? 'a Service' : countOf(answers.length, 'ready endpoint')}`,
+    answers,
+  )
 }
 
 /** The option `namespaces` hides these names too, `namespace_labels` alone does not. */

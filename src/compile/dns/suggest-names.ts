@@ -9,8 +9,9 @@ import type { ClusterResolution } from './resolve-in-cluster'
 export type Suggestion = { readonly hints: readonly string[]; readonly findings: readonly Finding[] }
 
 export function suggestNames(resolution: ClusterResolution, cluster: Cluster): Suggestion {
-  const { lookup, outcome, found } = resolution
+  const { lookup, outcome, found, asks } = resolution
   const labels = labelsOf(lookup.name)
+  if (asks === 'outside') return { hints: [], findings: [] }
   if (outcome === 'not-found' && labels.length === 1)
     return { hints: suggestNamespaces(labels[0] ?? '', cluster), findings: [] }
   const isOutside = outcome === 'forwarded' && found !== undefined && labelsOf(found).join('.') === labels.join('.')
