@@ -81,6 +81,10 @@ export const manifestFindings = {
     severity: 'error',
     meaning: 'An address in an EndpointSlice is not of its addressType; it is left out.',
   },
+  'slice.no-addresses': {
+    severity: 'error',
+    meaning: 'An endpoint in an EndpointSlice has no addresses, which the API server would refuse; it is left out.',
+  },
   'pod.no-ready-condition': {
     severity: 'warning',
     meaning: 'A pod has an address but its status has no condition Ready, so it counts as not ready.',

@@ -55,7 +55,8 @@ function addPod(root: Fields, meta: Meta, draft: Draft): void {
 }
 
 function addEndpointSlice(root: Fields, meta: Meta, draft: Draft): void {
-  keep(draft, draft.slices, parseEndpointSlice(root, meta))
+  const slice = parseEndpointSlice(root, meta)
+  if (slice !== undefined) keep(draft, draft.slices, slice)
 }
 
 function addEndpoints(root: Fields, meta: Meta, draft: Draft): void {

@@ -94,7 +94,7 @@ describe('EndpointSlices', () => {
       { addresses: ['10.244.1.6'], conditions: { ready: 'maybe' } },
     ]
     const { slice, findings } = one({ endpoints, ports: [{ port: 'http' }, { port: 80, protocol: 'QUIC' }] })
-    expect(slice?.endpoints.map(({ addresses }) => addresses)).toEqual([[], [], ['10.244.1.6']])
+    expect(slice?.endpoints.map(({ addresses }) => addresses)).toEqual([['10.244.1.6']])
     expect(slice?.ports).toEqual([{ name: '', protocol: 'TCP' }])
     expect(findings.slice(0, 6).map(({ path }) => path)).toEqual([
       'endpoints[1]',
@@ -104,6 +104,27 @@ describe('EndpointSlices', () => {
       'ports[0].port',
       'ports[1].protocol',
     ])
+  })
+
+  test.each([[[]], [null], [undefined]])('an endpoint with addresses %j is left out with a finding', (addresses) => {
+    const { slice, findings } = one({ endpoints: [{ addresses }, { addresses: ['10.244.1.6'] }] })
+    expect(slice?.endpoints).toMatchObject([{ addresses: ['10.244.1.6'] }])
+    expect(findings[0]).toMatchObject({ code: 'slice.no-addresses', path: 'endpoints[0].addresses' })
+  })
+
+  test('a slice whose addressType is none is left out, and another spelling of one is read as it', () => {
+    const endpoints = [{ addresses: ['10.244.1.5'] }]
+    const { slice, findings } = one({ addressType: 'Foo', endpoints })
+    expect(slice).toBeUndefined()
+    expect(findings).toMatchObject([
+      {
+        code: 'manifest.bad-value',
+        path: 'addressType',
+        message: '"Foo" is none of IPv4, IPv6, FQDN; the slice is left out',
+      },
+    ])
+    expect(one({ addressType: 4, endpoints }).slice).toBeUndefined()
+    expect(one({ addressType: 'ipv4', endpoints }).slice?.addressType).toBe('IPv4')
   })
 
   test('nodes and zones that slices name make assumed nodes', () => {

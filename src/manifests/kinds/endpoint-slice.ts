@@ -26,10 +26,15 @@ const addressTypes = ['IPv4', 'IPv6', 'FQDN'] as const satisfies readonly Addres
 const noConditions: Conditions = {}
 const hostLabel = 'kubernetes.io/hostname'
 
-export function parseEndpointSlice(root: Fields, meta: Meta): EndpointSlice {
-  const addressType = wordAt(root, 'addressType', addressTypes) ?? guessType(root)
+/** Undefined when its `addressType` is none: nobody would read it. */
+export function parseEndpointSlice(root: Fields, meta: Meta): EndpointSlice | undefined {
+  const addressType = parseAddressType(root)
+  if (addressType === undefined) return undefined
   const endpoints: Endpoint[] = []
-  for (const entry of mapsAt(root, 'endpoints')) endpoints.push(parseEndpoint(entry, addressType))
+  for (const entry of mapsAt(root, 'endpoints')) {
+    const endpoint = parseEndpoint(entry, addressType)
+    if (endpoint !== undefined) endpoints.push(endpoint)
+  }
   return { meta, addressType, endpoints, ports: parseEndpointPorts(root) }
 }
 
@@ -61,23 +66,34 @@ export function parseTargetRef(entry: Fields): TargetRef | undefined {
   return ref
 }
 
+function parseAddressType(root: Fields): AddressType | undefined {
+  const isAbsent = !has(root, 'addressType') || root.values.addressType === ''
+  return isAbsent ? guessType(root) : wordAt(root, 'addressType', addressTypes, 'the slice is left out')
+}
+
 /** The API server demands `addressType`; without it the first address tells. */
 function guessType(root: Fields): AddressType {
   const [first] = mapsAt(root, 'endpoints')
   const address = first === undefined ? '' : itemsAt(first, 'addresses')[0]
   const guess = typeof address === 'string' && address.includes(':') ? 'IPv6' : 'IPv4'
-  if (!has(root, 'addressType')) {
-    report(root, 'addressType', {
-      message: `the field is missing; ${guess} is taken`,
-      hint: `add addressType: ${guess}`,
-    })
-  }
+  report(root, 'addressType', { message: `the field is missing; ${guess} is taken`, hint: `add addressType: ${guess}` })
   return guess
 }
 
-function parseEndpoint(entry: Fields, addressType: AddressType): Endpoint {
+/** Undefined without an address: kube-proxy and the DNS server pass over it. */
+function parseEndpoint(entry: Fields, addressType: AddressType): Endpoint | undefined {
+  const addresses = addressType === 'FQDN' ? textsAt(entry, 'addresses') : parseAddresses(entry, addressType)
+  if (addresses.length === 0) {
+    const { addresses: told = [] } = entry.values
+    // What is no list, or holds only what is no address, is told already.
+    if (told === null || (Array.isArray(told) && told.length === 0)) {
+      const message = 'the endpoint has no addresses; it is left out'
+      report(entry, 'addresses', { code: 'slice.no-addresses', message, hint: 'give it an address, or delete it' })
+    }
+    return undefined
+  }
   const endpoint: Writable<Endpoint> = {
-    addresses: addressType === 'FQDN' ? textsAt(entry, 'addresses') : parseAddresses(entry, addressType),
+    addresses,
     conditions: has(entry, 'conditions') ? parseConditions(mapAt(entry, 'conditions')) : noConditions,
   }
   const hostname = nameAt(entry, 'hostname')

@@ -140,15 +140,20 @@ export function portOrZeroAt(fields: Fields, key: string): number {
   return fields.values[key] === 0 ? 0 : (numberAt(fields, key, portBounds) ?? 0)
 }
 
-/** One of a few words; another spelling of one is told and read as it, anything else is told and left out. */
-export function wordAt<T extends string>(fields: Fields, key: string, words: readonly T[]): T | undefined {
+/** One of a few words; another spelling of one is told and read as it, anything else is told with what `otherwise` says. */
+export function wordAt<T extends string>(
+  fields: Fields,
+  key: string,
+  words: readonly T[],
+  otherwise = 'it is left out',
+): T | undefined {
   const value = fields.values[key]
   if (value === undefined || value === null || value === '') return undefined
   for (const word of words) if (word === value) return word
   const text = typeof value === 'string' ? value.trim().toLowerCase() : undefined
   const meant = words.find((word) => word.toLowerCase() === text)
-  const outcome = meant === undefined ? 'left out' : `read as ${meant}`
-  const message = `${describeValue(value)} is none of ${words.join(', ')}; it is ${outcome}`
+  const outcome = meant === undefined ? otherwise : `it is read as ${meant}`
+  const message = `${describeValue(value)} is none of ${words.join(', ')}; ${outcome}`
   report(fields, key, { code: 'manifest.bad-value', message })
   return meant
 }
