@@ -7,6 +7,7 @@ import { asksDestination, commentOf, type HopRule } from './hop-rule'
 import type { Log } from './path'
 import { printConditions } from './print-conditions'
 import type { Answered } from './question'
+import { indexByAnswer, tellApart } from './tell-apart'
 
 /** What the caller knows of the destination, told where no rule took the packet. */
 export type Notes = { readonly untouched: () => string | undefined }
@@ -116,11 +117,14 @@ export function sourceTranslations(leaves: readonly Leaf[], given: readonly Answ
   const isGiven = (one: Answered): boolean =>
     given.some((other) => other.question.key === one.question.key && other.answer === one.answer)
   const entries = new Map<string, Masquerade>()
-  const usualFirst = [...leaves].sort((a, b) => a.unusual.length - b.unusual.length)
+  const delivered = leaves.filter((leaf) => leaf.outcome.kind === 'delivered')
+  const kept = indexByAnswer(delivered.filter((leaf) => leaf.outcome.path.sourceNat === undefined))
+  const usualFirst = delivered.sort((a, b) => a.unusual.length - b.unusual.length)
   for (const leaf of usualFirst) {
     const nat = leaf.outcome.path.sourceNat
-    if (nat === undefined || leaf.outcome.kind !== 'delivered') continue
-    const text = printConditions(nat.conditions.filter((one) => !isGiven(one)))
+    if (nat === undefined) continue
+    const conditions = tellApart(leaf, [...given, ...nat.conditions], kept)
+    const text = printConditions(conditions.filter((one) => !isGiven(one)))
     const condition = text === '' ? 'always' : text
     const rule = nat.rule.text ?? ''
     entries.set(`${condition}\n${rule}`, { condition, rule })

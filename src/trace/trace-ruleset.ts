@@ -186,8 +186,8 @@ function opposite(when: readonly Answered[]): readonly Answered[] {
   return when.map(({ question, answer }) => ({ question, answer: !answer }))
 }
 
-function whenOf(group: Group): string {
-  const texts = group.whens.map(printConditions)
+function whenOf(group: Group, prefix = ''): string {
+  const texts = group.whens.map((when) => `${prefix}${printConditions(when)}`)
   const shown = texts.slice(0, 4).join('; or ')
   return texts.length > 4 ? `${shown}; or ${texts.length - 4} more` : shown
 }
@@ -207,9 +207,10 @@ function otherWay(wire: Grouped, sent: Grouped, notes: Notes): readonly Branch[]
   if (signature(wire.main) !== signature(sent.main) || masquerade(wire.main) !== masquerade(sent.main)) {
     branches.push(branchOf(sent.main, notes, byProcess))
   }
-  const known = new Set(wire.others.map(signature))
+  const told = (group: Group): string => [signature(group), whenOf(group), masquerade(group)].join('\n')
+  const known = new Set(wire.others.map(told))
   for (const group of sent.others) {
-    if (!known.has(signature(group))) branches.push(branchOf(group, notes, `${byProcess} and ${whenOf(group)}`))
+    if (!known.has(told(group))) branches.push(branchOf(group, notes, whenOf(group, `${byProcess} and `)))
   }
   return branches
 }
