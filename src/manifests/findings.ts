@@ -51,6 +51,11 @@ export const manifestFindings = {
     severity: 'error',
     meaning: 'The API server would refuse the name; the object is used under it.',
   },
+  'manifest.impossible-name': {
+    severity: 'error',
+    meaning:
+      'A name holds control characters, blanks, quotes or slashes, which no cluster can hold; the message says what is left out.',
+  },
   'manifest.bad-label': {
     severity: 'error',
     meaning: 'The API server would refuse the label; the message says how it was read.',

@@ -57,6 +57,19 @@ const balanced: Service = {
 }
 const balancedLocal: Service = { ...balanced, externalTrafficPolicy: 'Local', healthCheckNodePort: 32111 }
 
+test('two ports of one name make one chain, and no rule in it is doubled', () => {
+  const ports = [portOf(80, { name: 'a' }), portOf(81, { name: 'a' })]
+  const slices = [
+    sliceOf('shop/web-1', 'web', { ports: [slicePortOf(8080, { name: 'a' })], endpoints: [local, remote] }),
+  ]
+  const { restore, codes } = render({ services: [{ ...web, ports }], slices })
+  expect(codes).toEqual(['services.port-replaced'])
+  expect(having(restore, '--dport 80 ')).toEqual([])
+  const rules = restore.filter((line) => /^-A KUBE-S(?:EP|VC)-/.test(line))
+  expect(new Set(rules).size).toBe(rules.length)
+  expect(having(restore, '--dport 81 ')).toHaveLength(2)
+})
+
 describe('Services without rules', () => {
   test.each([
     ['ExternalName', { ...web, type: 'ExternalName' as const }],

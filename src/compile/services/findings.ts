@@ -33,6 +33,10 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'No slice of the Service has a port of that name and protocol, though it has others: no endpoints.',
   },
+  'services.port-replaced': {
+    severity: 'warning',
+    meaning: 'A later port of the Service has the same name and protocol; kube-proxy keeps that one alone.',
+  },
   'services.slice-port-without-number': {
     severity: 'warning',
     meaning: 'A slice port has no name or no number; kube-proxy passes it over.',

@@ -3,7 +3,7 @@ import type { Finding } from '#base/finding'
 import { type Family, familyOf } from '#base/ip'
 import { listOf } from '#base/text'
 import { type EndpointSlice, headlessLabel, proxyNameLabel, serviceNameLabel } from '#model/endpoint-slice'
-import type { Service } from '#model/service'
+import type { Service, ServicePort } from '#model/service'
 import { isHidden } from './collect-endpoints'
 import { findingAt } from './findings'
 import type { SkipReason } from './service-plan'
@@ -69,6 +69,28 @@ export function noteExposure(service: Service, findings: Finding[]): void {
     const path = 'spec.healthCheckNodePort'
     findings.push(findingAt(service.meta, 'services.no-health-check-port', { message, path }))
   }
+}
+
+/**
+ * pkg/proxy/servicechangetracker.go serviceToServiceMap (1.34): ports go into a map by name and protocol, so of two that
+ * agree in both the later stays.
+ */
+export function keptPorts(service: Service, findings: Finding[]): readonly ServicePort[] {
+  const last = new Map(service.ports.map((port) => [`${port.name}/${port.protocol}`, port]))
+  if (last.size === service.ports.length) return service.ports
+  const kept = new Set(last.values())
+  for (const [at, port] of service.ports.entries()) {
+    if (kept.has(port)) continue
+    const { name, protocol } = port
+    const later = last.get(`${name}/${protocol}`)?.port
+    const alike =
+      name === '' ? `is unnamed, as is the later port ${later}` : `is named "${name}", as is the later port ${later}`
+    const message = `port ${port.port}/${protocol} ${alike}/${protocol}: kube-proxy keeps that one alone`
+    const path = `spec.ports[${at}].name`
+    const hint = 'give each port its own name'
+    findings.push(findingAt(service.meta, 'services.port-replaced', { message, path, hint }))
+  }
+  return service.ports.filter((port) => kept.has(port))
 }
 
 /** A Service port whose name no slice port has, while slices with endpoints have ports of other names. */

@@ -33,6 +33,22 @@ describe('planServices', () => {
     ])
   })
 
+  test('of two ports with one name and protocol the later counts, and that is told', () => {
+    const ports = [portOf(80, { name: 'a' }), portOf(81, { name: 'a', protocol: 'UDP' }), portOf(82, { name: 'a' })]
+    const twice = plan([serviceOf('shop/web', { ports })])
+    expect(twice.value.ports.map(({ port, protocol }) => `${port}/${protocol}`)).toEqual(['81/udp', '82/tcp'])
+    expect(twice.findings).toMatchObject([
+      {
+        code: 'services.port-replaced',
+        path: 'spec.ports[0].name',
+        message: 'port 80/TCP is named "a", as is the later port 82/TCP: kube-proxy keeps that one alone',
+      },
+    ])
+    const unnamed = plan([serviceOf('shop/web', { ports: [portOf(80), portOf(443)] })])
+    expect(unnamed.value.ports.map(({ port }) => port)).toEqual([443])
+    expect(unnamed.findings[0]?.message).toContain('port 80/TCP is unnamed, as is the later port 443/TCP')
+  })
+
   test('filters every address by family', () => {
     const service = serviceOf('shop/web', {
       type: 'LoadBalancer',

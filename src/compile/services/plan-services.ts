@@ -13,7 +13,7 @@ import { collectEndpoints, indexSlices, isHidden } from './collect-endpoints'
 import { findingAt } from './findings'
 import { localTraffic } from './local-traffic'
 import { nodePortAddresses } from './node-port-addresses'
-import { noteExposure, noteHiddenSlices, notePorts, noteSkipped } from './note-services'
+import { keptPorts, noteExposure, noteHiddenSlices, notePorts, noteSkipped } from './note-services'
 import { defaultSettings, type ProxySettings } from './proxy-settings'
 import type {
   PlannedEndpoint,
@@ -124,7 +124,7 @@ function planService(service: Service, clusterIP: string, planner: Planner): rea
     isExternalLocal: isExternalLocal(service),
     ...(service.affinitySeconds !== undefined && { affinitySeconds: service.affinitySeconds }),
   }
-  return service.ports.map((port) => {
+  return keptPorts(service, findings).map((port) => {
     const endpoints = collectEndpoints(port, slices, { family, nodeName: node.name, findings })
     return planPort(shared, port, { endpoints, planner })
   })

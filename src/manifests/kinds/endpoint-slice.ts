@@ -13,13 +13,13 @@ import {
   mapsAt,
   nameAt,
   numberAt,
+  plainNameAt,
   portBounds,
   report,
-  textAt,
   textsAt,
   wordAt,
 } from './fields'
-import { protocolAt } from './pod'
+import { portNameAt, protocolAt } from './pod'
 import type { Writable } from './writable'
 
 const addressTypes = ['IPv4', 'IPv6', 'FQDN'] as const satisfies readonly AddressType[]
@@ -42,8 +42,9 @@ export function parseEndpointSlice(root: Fields, meta: Meta): EndpointSlice | un
 export function parseEndpointPorts(fields: Fields): readonly EndpointPort[] {
   return mapsAt(fields, 'ports').flatMap((entry) => {
     const protocol = protocolAt(entry)
-    if (protocol === undefined) return []
-    const port: Writable<EndpointPort> = { name: textAt(entry, 'name') ?? '', protocol }
+    const name = portNameAt(entry)
+    if (protocol === undefined || name === undefined) return []
+    const port: Writable<EndpointPort> = { name, protocol }
     const number = numberAt(entry, 'port', portBounds)
     const appProtocol = nameAt(entry, 'appProtocol')
     if (number !== undefined) port.port = number
@@ -55,11 +56,11 @@ export function parseEndpointPorts(fields: Fields): readonly EndpointPort[] {
 export function parseTargetRef(entry: Fields): TargetRef | undefined {
   if (!has(entry, 'targetRef')) return undefined
   const fields = mapAt(entry, 'targetRef')
-  const kind = nameAt(fields, 'kind')
-  const name = nameAt(fields, 'name')
+  const kind = plainNameAt(fields, 'kind')
+  const name = plainNameAt(fields, 'name')
   if (kind === undefined || name === undefined) return undefined
   const ref: Writable<TargetRef> = { kind, name }
-  const namespace = nameAt(fields, 'namespace')
+  const namespace = plainNameAt(fields, 'namespace')
   const uid = nameAt(fields, 'uid')
   if (namespace !== undefined) ref.namespace = namespace
   if (uid !== undefined) ref.uid = uid
@@ -96,7 +97,7 @@ function parseEndpoint(entry: Fields, addressType: AddressType): Endpoint | unde
     addresses,
     conditions: has(entry, 'conditions') ? parseConditions(mapAt(entry, 'conditions')) : noConditions,
   }
-  const hostname = nameAt(entry, 'hostname')
+  const hostname = plainNameAt(entry, 'hostname')
   const targetRef = parseTargetRef(entry)
   if (hostname !== undefined) endpoint.hostname = hostname
   if (targetRef !== undefined) endpoint.targetRef = targetRef
@@ -130,15 +131,15 @@ function parseConditions(fields: Fields): Conditions {
 
 function fillPlace(entry: Fields, endpoint: Writable<Endpoint>): void {
   const topology = has(entry, 'topology') ? mapAt(entry, 'topology') : undefined
-  const nodeName = nameAt(entry, 'nodeName') ?? (topology && nameAt(topology, hostLabel))
-  const zone = nameAt(entry, 'zone') ?? (topology && nameAt(topology, zoneLabel))
+  const nodeName = plainNameAt(entry, 'nodeName') ?? (topology && nameAt(topology, hostLabel))
+  const zone = plainNameAt(entry, 'zone') ?? (topology && nameAt(topology, zoneLabel))
   if (nodeName !== undefined) endpoint.nodeName = nodeName
   if (zone !== undefined) endpoint.zone = zone
 }
 
 function fillHints(hints: Fields, endpoint: Writable<Endpoint>): void {
   if (has(hints, 'forZones'))
-    endpoint.forZones = mapsAt(hints, 'forZones').flatMap((zone) => nameAt(zone, 'name') ?? [])
+    endpoint.forZones = mapsAt(hints, 'forZones').flatMap((zone) => plainNameAt(zone, 'name') ?? [])
   if (has(hints, 'forNodes'))
-    endpoint.forNodes = mapsAt(hints, 'forNodes').flatMap((node) => nameAt(node, 'name') ?? [])
+    endpoint.forNodes = mapsAt(hints, 'forNodes').flatMap((node) => plainNameAt(node, 'name') ?? [])
 }

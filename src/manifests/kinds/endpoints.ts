@@ -3,7 +3,7 @@ import type { Endpoints, EndpointsAddress } from '#model/endpoint-slice'
 import type { Meta } from '#model/meta'
 import { addressAt } from './addresses'
 import { parseEndpointPorts, parseTargetRef } from './endpoint-slice'
-import { type Fields, has, mapsAt, nameAt, report } from './fields'
+import { type Fields, has, mapsAt, plainNameAt, report } from './fields'
 import type { Writable } from './writable'
 
 export function parseEndpoints(root: Fields, meta: Meta): Endpoints {
@@ -23,8 +23,8 @@ function parseAddresses(subset: Fields, key: string): readonly EndpointsAddress[
       return []
     }
     const address: Writable<EndpointsAddress> = { ip }
-    const hostname = nameAt(entry, 'hostname')
-    const nodeName = nameAt(entry, 'nodeName')
+    const hostname = plainNameAt(entry, 'hostname')
+    const nodeName = plainNameAt(entry, 'nodeName')
     const targetRef = parseTargetRef(entry)
     if (hostname !== undefined) address.hostname = hostname
     if (nodeName !== undefined) address.nodeName = nodeName

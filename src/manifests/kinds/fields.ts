@@ -2,6 +2,7 @@
 import type { Finding, Origin } from '#base/finding'
 import { type ManifestFindingCode, manifestFinding } from '#manifests/findings'
 import { describeValue, isRecord, type RawRecord } from '#manifests/text/raw-object'
+import { isImpossibleName } from './names'
 
 /** The object that is being read; its name is filled in as soon as it is known. */
 export type Reading = {
@@ -95,6 +96,20 @@ export function textAt(fields: Fields, key: string): string | undefined {
 export function nameAt(fields: Fields, key: string): string | undefined {
   const text = textAt(fields, key)
   return text === '' ? undefined : text
+}
+
+/** The name of another object or a part of one; one that no cluster can hold is told and left out. */
+export function plainNameAt(fields: Fields, key: string): string | undefined {
+  const name = nameAt(fields, key)
+  if (name === undefined || !isImpossibleName(name)) return name
+  reportImpossible(fields, key, 'it is left out')
+  return undefined
+}
+
+/** `outcome` says what is left out with the name. */
+export function reportImpossible(fields: Fields, key: string, outcome: string): void {
+  const message = `${describeValue(fields.values[key])} has control characters, blanks, quotes or slashes in it, as no name has; ${outcome}`
+  report(fields, key, { code: 'manifest.impossible-name', message, hint: 'rename it' })
 }
 
 export function flagAt(fields: Fields, key: string): boolean | undefined {

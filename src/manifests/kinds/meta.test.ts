@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { buildFrom, buildFromText, type Raw, rawService } from '../support/raw-objects'
+import { buildFrom, buildFromText, type Raw, rawPod, rawService } from '../support/raw-objects'
 import { explainBadName, explainBadPortName } from './names'
 
 const configMap = (metadata: unknown, rest: Raw = {}): Raw => ({
@@ -107,6 +107,50 @@ describe('names', () => {
       path: 'metadata.name',
       message: `the API server refuses this name: "${long}" has 70 characters, where the name of a Service takes at most 63`,
     })
+  })
+
+  test.each([
+    [{ name: 'a\u001b[31mred' }, 'metadata.name', '"a\\u001b[31mred"'],
+    [{ name: 'a b' }, 'metadata.name', '"a b"'],
+    [{ name: 'a"b' }, 'metadata.name', String.raw`"a\"b"`],
+    [{ name: 'a/b' }, 'metadata.name', '"a/b"'],
+    [{ name: 'a\u202eb' }, 'metadata.name', '"a\u202eb"'],
+    [{ name: 'a', namespace: 'd\nx' }, 'metadata.namespace', String.raw`"d\nx"`],
+    [{ generateName: 'a\u0000-' }, 'metadata.generateName', '"a\\u0000-"'],
+  ])('an object named %j is left out with an error', (metadata, path, shown) => {
+    const { meta, findings } = metaOf(metadata)
+    expect(meta).toBeUndefined()
+    const message = `${shown} has control characters, blanks, quotes or slashes in it, as no name has; the ConfigMap is left out`
+    expect(findings).toMatchObject([{ code: 'manifest.impossible-name', severity: 'error', path, message }])
+    expect(findings[0]).not.toHaveProperty('object')
+  })
+
+  test.each(['Web', 'web_0', '-web', 'web.'])('a name that is only misspelt (%s) is told and used', (name) => {
+    const { meta, findings } = metaOf({ name })
+    expect(meta?.name).toBe(name)
+    expect(findings).toMatchObject([{ code: 'manifest.bad-name' }])
+  })
+
+  test('ports and other objects are named without such characters too', () => {
+    const bad = 'a\u0000'
+    const port = { name: bad, port: 80 }
+    const { service, pod, cluster, problems } = buildFrom([
+      rawService('web', { ports: [port, { name: 'ok', port: 81 }, { name: 'to', port: 82, targetPort: 'a b' }] }),
+      rawPod('p', { spec: { nodeName: bad, containers: [{ name: 'c', ports: [{ name: bad, containerPort: 80 }] }] } }),
+      {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: 's', namespace: 'shop' },
+        addressType: 'IPv4',
+        endpoints: [{ addresses: ['10.0.0.1'], nodeName: bad }],
+        ports: [port, { name: 'ok', port: 81 }],
+      },
+    ])
+    expect(service('web').ports.map(({ name }) => name)).toEqual(['ok'])
+    expect(pod('p').containers[0]?.ports).toEqual([{ containerPort: 80, protocol: 'TCP' }])
+    expect(cluster.slices.get('shop/s')?.ports.map(({ name }) => name)).toEqual(['ok'])
+    expect([...cluster.nodes.keys()]).not.toContain(bad)
+    expect(problems.filter((code) => code === 'manifest.impossible-name')).toHaveLength(6)
   })
 
   test('a label of 70 characters is told and used', () => {

@@ -3,25 +3,42 @@
 import { manifestFinding } from '#manifests/findings'
 import { hashText, printHash } from '#manifests/hash-text'
 import type { Labels, Meta, OwnerReference } from '#model/meta'
-import { type Fields, flagAt, has, mapAt, mapsAt, nameAt, report, wrongType } from './fields'
-import { explainBadName } from './names'
+import {
+  type Fields,
+  flagAt,
+  has,
+  mapAt,
+  mapsAt,
+  nameAt,
+  plainNameAt,
+  report,
+  reportImpossible,
+  wrongType,
+} from './fields'
+import { explainBadName, isImpossibleName } from './names'
 import type { Writable } from './writable'
 
 const noLabels: Labels = {}
 const noOwners: readonly OwnerReference[] = []
 const nothingAssumed: readonly string[] = []
 
-/** Undefined, with a finding, for an object that has no name. */
+/** Undefined, with a finding, for an object that has no name, or one that no cluster can hold. */
 export function parseMeta(root: Fields, isNamespaced: boolean): Meta | undefined {
   const fields = mapAt(root, 'metadata')
   const { reading } = root
-  if (isNamespaced) reading.namespace = nameAt(fields, 'namespace') ?? 'default'
+  const namespace = isNamespaced ? (nameAt(fields, 'namespace') ?? 'default') : ''
   const generateName = nameAt(fields, 'generateName')
   const name = nameAt(fields, 'name') ?? nameFrom(generateName, root)
   if (name === undefined) {
     reportNoName(root)
     return undefined
   }
+  const impossible = isImpossibleName(name) ? nameKey(fields) : isImpossibleName(namespace) ? 'namespace' : undefined
+  if (impossible !== undefined) {
+    reportImpossible(fields, impossible, `the ${reading.kind} is left out`)
+    return undefined
+  }
+  reading.namespace = namespace
   reading.name = name
   const meta: Writable<Meta> = {
     kind: reading.kind,
@@ -37,6 +54,10 @@ export function parseMeta(root: Fields, isNamespaced: boolean): Meta | undefined
   fillTexts(fields, meta)
   checkName(fields, meta)
   return meta
+}
+
+function nameKey(fields: Fields): string {
+  return has(fields, 'name') ? 'name' : 'generateName'
 }
 
 /** Labels and selectors. A value that is no text is told; a number or truth value is then read as its text. */
@@ -94,8 +115,8 @@ function parseOwners(fields: Fields): readonly OwnerReference[] {
   if (entries.length === 0) return noOwners
   const owners: OwnerReference[] = []
   for (const entry of entries) {
-    const kind = nameAt(entry, 'kind')
-    const name = nameAt(entry, 'name')
+    const kind = plainNameAt(entry, 'kind')
+    const name = plainNameAt(entry, 'name')
     if (kind === undefined || name === undefined) {
       report(entry, '', { message: 'the owner has no kind or no name; it is left out' })
       continue

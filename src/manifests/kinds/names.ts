@@ -12,6 +12,13 @@ const rules: Readonly<Record<string, Rule>> = {
 
 const subdomain: Rule = { most: 253, hasDots: true }
 
+/** What no cluster can hold in a name and no rule or screen should meet: control characters, blanks, quotes, slashes. */
+const impossible = /[\p{C}\p{Z}"'`/\\]/u
+
+export function isImpossibleName(name: string): boolean {
+  return impossible.test(name)
+}
+
 /** Why the API server would refuse the name of an object, or undefined when it would not. */
 export function explainBadName(kind: string, name: string): string | undefined {
   return explain(name, rules[kind] ?? subdomain, kind)

@@ -12,14 +12,16 @@ import {
   mapsAt,
   nameAt,
   numberAt,
+  plainNameAt,
   portBounds,
   portOrZeroAt,
   report,
+  reportImpossible,
   textAt,
   textsAt,
   wordAt,
 } from './fields'
-import { explainBadPortName } from './names'
+import { explainBadPortName, isImpossibleName } from './names'
 import type { Writable } from './writable'
 
 /** What a pod template and a pod have alike. */
@@ -70,9 +72,9 @@ function fillNames(
   spec: Fields,
   pod: Writable<Pick<PodSpec, 'nodeName' | 'hostname' | 'subdomain' | 'dnsConfig'>>,
 ): void {
-  const nodeName = nameAt(spec, 'nodeName')
-  const hostname = nameAt(spec, 'hostname')
-  const subdomain = nameAt(spec, 'subdomain')
+  const nodeName = plainNameAt(spec, 'nodeName')
+  const hostname = plainNameAt(spec, 'hostname')
+  const subdomain = plainNameAt(spec, 'subdomain')
   if (nodeName !== undefined) pod.nodeName = nodeName
   if (hostname !== undefined) pod.hostname = hostname
   if (subdomain !== undefined) pod.subdomain = subdomain
@@ -116,7 +118,7 @@ function parseContainerPorts(container: Fields): readonly ContainerPort[] {
     const protocol = protocolAt(entry)
     if (protocol === undefined) continue
     const port: Writable<ContainerPort> = { containerPort, protocol }
-    const name = nameAt(entry, 'name')
+    const name = plainNameAt(entry, 'name')
     const hostPort = portOrZeroAt(entry, 'hostPort')
     if (name !== undefined) port.name = checkedPortName(entry, name)
     if (hostPort !== 0) port.hostPort = hostPort
@@ -129,6 +131,14 @@ function parseContainerPorts(container: Fields): readonly ContainerPort[] {
 export function protocolAt(entry: Fields): Protocol | undefined {
   const value = entry.values.protocol ?? ''
   return value === 'TCP' || value === '' ? 'TCP' : wordAt(entry, 'protocol', protocols)
+}
+
+/** Empty when absent; undefined for one that no port can have, and then the port is left out with it. */
+export function portNameAt(entry: Fields): string | undefined {
+  const name = textAt(entry, 'name') ?? ''
+  if (!isImpossibleName(name)) return name
+  reportImpossible(entry, 'name', 'this port is left out')
+  return undefined
 }
 
 function checkedPortName(entry: Fields, name: string): string {

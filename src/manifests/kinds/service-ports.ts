@@ -1,9 +1,19 @@
 /** The ports of a Service: numbers, names and targets, and whether the API server could tell them apart. */
 import { describeValue } from '#manifests/text/raw-object'
 import type { ServicePort } from '#model/service'
-import { type Fields, has, mapsAt, nameAt, numberAt, portBounds, portOrZeroAt, report, textAt } from './fields'
-import { explainBadLabel, explainBadPortName } from './names'
-import { protocolAt } from './pod'
+import {
+  type Fields,
+  has,
+  mapsAt,
+  nameAt,
+  numberAt,
+  portBounds,
+  portOrZeroAt,
+  report,
+  reportImpossible,
+} from './fields'
+import { explainBadLabel, explainBadPortName, isImpossibleName } from './names'
+import { portNameAt, protocolAt } from './pod'
 import type { Writable } from './writable'
 
 export function parseServicePorts(spec: Fields, needsPorts: boolean): readonly Writable<ServicePort>[] {
@@ -29,17 +39,18 @@ function parsePort(entry: Fields): Writable<ServicePort> | undefined {
   }
   const protocol = protocolAt(entry)
   const targetPort = parseTarget(entry, number)
-  if (protocol === undefined || targetPort === undefined) return undefined
+  const name = parseName(entry)
+  if (protocol === undefined || targetPort === undefined || name === undefined) return undefined
   const nodePort = portOrZeroAt(entry, 'nodePort')
-  const port: Writable<ServicePort> = { name: parseName(entry), protocol, port: number, targetPort, nodePort }
+  const port: Writable<ServicePort> = { name, protocol, port: number, targetPort, nodePort }
   const appProtocol = nameAt(entry, 'appProtocol')
   if (appProtocol !== undefined) port.appProtocol = appProtocol
   return port
 }
 
-function parseName(entry: Fields): string {
-  const name = textAt(entry, 'name') ?? ''
-  const problem = name === '' ? undefined : explainBadLabel(name, 'port')
+function parseName(entry: Fields): string | undefined {
+  const name = portNameAt(entry)
+  const problem = name === undefined || name === '' ? undefined : explainBadLabel(name, 'port')
   if (problem !== undefined) reportName(entry, 'name', problem)
   return name
 }
@@ -49,6 +60,10 @@ function parseTarget(entry: Fields, port: number): number | string | undefined {
   const value = entry.values.targetPort
   if (value === undefined || value === null || value === 0 || value === '') return port
   if (typeof value === 'string' && !/^\d+$/.test(value)) {
+    if (isImpossibleName(value)) {
+      reportImpossible(entry, 'targetPort', 'this port is left out')
+      return undefined
+    }
     const problem = explainBadPortName(value)
     if (problem !== undefined) reportName(entry, 'targetPort', problem)
     return value
@@ -98,7 +113,7 @@ function checkApart(spec: Fields, ports: readonly ServicePort[]): void {
     if (problem === undefined) continue
     report(spec, 'ports', {
       code: 'service.ports-alike',
-      message: `the API server refuses these ports: ${problem}; they are used as they are`,
+      message: `the API server refuses these ports: ${problem}; kube-proxy keeps the last of one name and protocol`,
       hint: 'give each port its own name and number',
     })
   }

@@ -1,6 +1,18 @@
 /** Workloads: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob, as far as the pods they imply go. */
 import type { Labels, Meta } from '#model/meta'
-import { type Bounds, conditionAt, type Fields, flagAt, has, itemsAt, mapAt, nameAt, numberAt, report } from './fields'
+import {
+  type Bounds,
+  conditionAt,
+  type Fields,
+  flagAt,
+  has,
+  itemsAt,
+  mapAt,
+  nameAt,
+  numberAt,
+  plainNameAt,
+  report,
+} from './fields'
 import { type LabelSelector, matchesSelector, selectorAt } from './label-selector'
 import { labelsAt } from './meta'
 import { type PodSpec, parsePodSpec } from './pod'
@@ -42,7 +54,7 @@ export function parseWorkload(root: Fields, meta: Meta, kind: WorkloadKind): Wor
   }
   const selector = selectorAt(jobSpec, 'selector')
   const readyCount = countReady(mapAt(root, 'status'), kind)
-  const serviceName = nameAt(spec, 'serviceName')
+  const serviceName = plainNameAt(spec, 'serviceName')
   if (selector !== undefined) workload.selector = selector
   if (readyCount !== undefined) workload.readyCount = readyCount
   if (serviceName !== undefined) workload.serviceName = serviceName
