@@ -1,18 +1,11 @@
 /** Sorts the outcomes of a walk by what was assumed on the way: the main answer, and those that differ from it. */
+
+import { type AnswerTree, assumedUnder, buildAnswerTree, classKeyOf, consistentLeaves, type Leaf } from './answer-tree'
 import { printTarget } from './nat-range'
-import { answerUnder } from './print-conditions'
-import type { Answered, Question } from './question'
+import type { Answered } from './question'
 import type { Outcome } from './walk-hooks'
 
-/** One outcome with the answers of its path that are not the usual ones. */
-export type Leaf = {
-  readonly outcome: Outcome
-  readonly share: number
-  /** Oldest first. */
-  readonly answers: readonly Answered[]
-  readonly unusual: readonly Answered[]
-  readonly classKey: string
-}
+export type { Leaf } from './answer-tree'
 
 /** Leaves whose assumptions lead to one answer; `whens` are the assumptions, the main group's first one is empty. */
 export type Group = {
@@ -27,127 +20,56 @@ const mostGroups = 200
 export type Grouped = { readonly main: Group; readonly others: readonly Group[]; readonly unlisted: number }
 
 export function groupOutcomes(outcomes: readonly Outcome[]): Grouped {
-  const leaves = outcomes.map(leafOf)
-  const index = indexByQuestion(leaves)
-  const classes = new Map<string, Leaf[]>()
-  for (const leaf of leaves) append(classes, leaf.classKey, leaf)
-  const mainLeaves = classes.get('') ?? []
+  const tree = buildAnswerTree(outcomes)
   const own = new Map<string, { unusual: readonly Answered[]; leaves: Leaf[] }>()
-  for (const members of classes.values()) {
-    const unusual = rootOf(members[0]?.unusual ?? [], index)
-    const key = keyOf(unusual)
+  for (const members of tree.classes.values()) {
+    const unusual = rootOf(members[0]?.unusual ?? [], tree)
+    const key = classKeyOf(unusual)
     const entry = own.get(key)
     if (entry === undefined) own.set(key, { unusual, leaves: [...members] })
-    else entry.leaves.push(...members)
+    else for (const member of members) entry.leaves.push(member)
   }
-  const others = [...own].filter(([key]) => key !== '')
-  const groups = others.slice(0, mostGroups).map(([, entry]) => ({
-    whens: [entry.unusual],
-    leaves: leaves.filter((leaf) => isConsistent(leaf, entry.unusual)),
-    own: entry.leaves,
+  const others = joinEqual(
+    tree,
+    [...own].filter(([key]) => key !== '').map(([, entry]) => entry),
+  )
+  const groups = others.slice(0, mostGroups).map((entry) => ({
+    ...entry,
+    leaves: consistentLeaves(tree, assumedUnder(tree, entry.whens[0] ?? [])),
   }))
-  const main = { whens: [[]], leaves: mainLeaves, own: own.get('')?.leaves ?? [] }
-  return { main, others: joinEqual(groups), unlisted: Math.max(0, others.length - mostGroups) }
-}
-
-function leafOf(outcome: Outcome): Leaf {
-  const answers: Answered[] = []
-  for (let entry = outcome.path.answers; entry !== undefined; entry = entry.earlier) answers.push(entry)
-  answers.reverse()
-  const unusual = answers.filter((one) => one.answer !== one.question.usual)
-  return { outcome, share: outcome.path.share, answers, unusual, classKey: keyOf(unusual) }
-}
-
-function keyOf(unusual: readonly Answered[]): string {
-  return unusual
-    .map((one) => one.question.key)
-    .sort()
-    .join('\n')
-}
-
-function append<T>(map: Map<string, T[]>, key: string, value: T): void {
-  const list = map.get(key)
-  if (list === undefined) map.set(key, [value])
-  else list.push(value)
-}
-
-type Index = ReadonlyMap<string, { readonly question: Question; readonly leaves: readonly Leaf[] }>
-
-function indexByQuestion(leaves: readonly Leaf[]): Index {
-  const index = new Map<string, { question: Question; leaves: Leaf[] }>()
-  for (const leaf of leaves) {
-    for (const { question } of leaf.answers) {
-      const entry = index.get(question.key)
-      if (entry === undefined) index.set(question.key, { question, leaves: [leaf] })
-      else entry.leaves.push(leaf)
-    }
-  }
-  return index
+  const main = { whens: [[]], leaves: tree.classes.get('') ?? [], own: own.get('')?.leaves ?? [] }
+  return { main, others: groups, unlisted: Math.max(0, others.length - mostGroups) }
 }
 
 /** Drops assumptions, the latest first, as long as that changes no answer: what remains is what matters. */
-function rootOf(unusual: readonly Answered[], index: Index): readonly Answered[] {
+function rootOf(unusual: readonly Answered[], tree: AnswerTree): readonly Answered[] {
   let current = unusual
+  let answer = current.length === 0 ? '' : answerGiven(tree, current)
   for (let at = unusual.length - 1; at >= 0; at--) {
     const fewer = current.filter((_, place) => place !== at)
-    if (isSameAnswer(current, { fewer, dropped: current[at] }, index)) current = fewer
+    const other = answerGiven(tree, fewer)
+    if (other !== answer) continue
+    current = fewer
+    answer = other
   }
   return current
 }
 
-type Dropped = { readonly fewer: readonly Answered[]; readonly dropped: Answered | undefined }
+const answerCache = new WeakMap<AnswerTree, Map<string, string>>()
 
-/** Compares only the leaves that asked a question whose answer the two sets of assumptions give differently. */
-function isSameAnswer(more: readonly Answered[], { fewer, dropped }: Dropped, index: Index): boolean {
-  if (dropped === undefined) return true
-  const touched = new Set<Leaf>()
-  for (const question of relatedQuestions(dropped.question, index)) {
-    if (valueUnder(more, question) === valueUnder(fewer, question)) continue
-    for (const leaf of index.get(question.key)?.leaves ?? []) touched.add(leaf)
+function answerGiven(tree: AnswerTree, given: readonly Answered[]): string {
+  let cache = answerCache.get(tree)
+  if (cache === undefined) {
+    cache = new Map()
+    answerCache.set(tree, cache)
   }
-  const sums = new Map<string, number>()
-  for (const leaf of touched) {
-    const key = resultOf(leaf)
-    if (isConsistent(leaf, more)) sums.set(key, (sums.get(key) ?? 0) + leaf.share)
-    if (isConsistent(leaf, fewer)) sums.set(key, (sums.get(key) ?? 0) - leaf.share)
+  const key = classKeyOf(given)
+  let answer = cache.get(key)
+  if (answer === undefined) {
+    answer = signature({ leaves: consistentLeaves(tree, assumedUnder(tree, given)) })
+    cache.set(key, answer)
   }
-  return [...sums.values()].every((sum) => Math.abs(sum) < 1e-9)
-}
-
-/** Questions that an answer to `question` may settle: itself, and those about the same thing that are wider. */
-function relatedQuestions(question: Question, index: Index): readonly Question[] {
-  const { subject } = question
-  if (subject.kind === 'packet' || subject.kind === 'fact') return [question]
-  const related = [question]
-  if (subject.kind === 'source-in' && subject.prefix.length > 24) return [question, ...widerSources(question, index)]
-  for (const entry of index.values()) {
-    if (entry.question.subject.kind === subject.kind && entry.question.key !== question.key)
-      related.push(entry.question)
-  }
-  return related
-}
-
-const widerCache = new WeakMap<Index, readonly Question[]>()
-
-/** Ranges, not single addresses: a single address never contains another. */
-function widerSources(question: Question, index: Index): readonly Question[] {
-  let ranges = widerCache.get(index)
-  if (ranges === undefined) {
-    ranges = [...index.values()]
-      .map((entry) => entry.question)
-      .filter((one) => one.subject.kind === 'source-in' && one.key.includes('/'))
-    widerCache.set(index, ranges)
-  }
-  return ranges.filter((one) => one.key !== question.key)
-}
-
-function valueUnder(given: readonly Answered[], question: Question): boolean {
-  const exact = given.find((one) => one.question.key === question.key)
-  return exact === undefined ? (answerUnder(given, question) ?? question.usual) : exact.answer
-}
-
-export function isConsistent(leaf: Leaf, given: readonly Answered[]): boolean {
-  return leaf.answers.every((one) => valueUnder(given, one.question) === one.answer)
+  return answer
 }
 
 /** Two leaves with one result are the same to the user: how it ended, and where it went. */
@@ -164,34 +86,40 @@ export function targetOf(leaf: Leaf): string | undefined {
   return fields.isDnat ? printTarget(fields.destination, fields.destinationPort) : undefined
 }
 
-function joinEqual(groups: readonly Group[]): readonly Group[] {
-  const joined = new Map<string, Group>()
-  for (const group of groups) {
-    const key = signature(group)
+type Joined = { whens: (readonly Answered[])[]; readonly own: Leaf[] }
+
+/** Assumptions that lead to one answer are one group, the fewest first. */
+function joinEqual(
+  tree: AnswerTree,
+  entries: readonly { readonly unusual: readonly Answered[]; readonly leaves: readonly Leaf[] }[],
+): readonly Omit<Group, 'leaves'>[] {
+  const joined = new Map<string, Joined>()
+  for (const { unusual, leaves } of entries) {
+    const key = answerGiven(tree, unusual)
     const earlier = joined.get(key)
-    joined.set(
-      key,
-      earlier === undefined
-        ? group
-        : {
-            whens: withoutWider([...earlier.whens, ...group.whens]),
-            leaves: earlier.leaves,
-            own: [...earlier.own, ...group.own],
-          },
-    )
+    if (earlier === undefined) joined.set(key, { whens: [unusual], own: [...leaves] })
+    else {
+      earlier.whens.push(unusual)
+      for (const leaf of leaves) earlier.own.push(leaf)
+    }
   }
-  const length = (group: Group): number => Math.min(...group.whens.map((when) => when.length))
-  return [...joined.values()].sort((a, b) => length(a) - length(b))
+  const groups = [...joined.values()].map(({ whens, own }) => ({ whens: withoutWider(whens), own }))
+  const length = (group: Omit<Group, 'leaves'>): number => Math.min(...group.whens.map((when) => when.length))
+  return groups.sort((a, b) => length(a) - length(b))
 }
 
 /** A condition that holds with more assumptions than another of the list needs says nothing new. */
 function withoutWider(whens: readonly (readonly Answered[])[]): readonly (readonly Answered[])[] {
-  const has = (when: readonly Answered[], one: Answered): boolean =>
-    when.some((other) => other.question.key === one.question.key)
-  return whens.filter(
-    (when) =>
-      !whens.some((other) => other !== when && other.length < when.length && other.every((one) => has(when, one))),
-  )
+  const keys = new Set(whens.map(classKeyOf))
+  const isWider = (when: readonly Answered[]): boolean =>
+    when.length > 1 &&
+    when.length <= 6 &&
+    when.some(
+      (_, at) =>
+        keys.has(classKeyOf(when.filter((_one, place) => place !== at))) ||
+        keys.has(classKeyOf(when.slice(at, at + 1))),
+    )
+  return whens.filter((when) => !isWider(when))
 }
 
 /** A group's answer as text: results with their shares, in order. */

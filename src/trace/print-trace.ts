@@ -72,13 +72,19 @@ function printBranches(branches: readonly Branch[]): string {
     const targets = branch.targets.map((target) => `${target.address} ${printShare(target.share)}`).join(', ')
     const source = printSource(branch.masquerade)
     return [
-      `when ${branch.when}:`,
+      `when ${shorten(branch.when)}:`,
       `  ${branch.verdict.kind.toUpperCase()}  ${printReason(branch.verdict.because[0])}`,
       ...(targets === '' ? [] : [`  to ${targets}`]),
       ...(source === '' ? [] : [`  source translated ${source}`]),
     ]
   })
   return `other answers\n${indent(lines.join('\n'))}`
+}
+
+/** Many conditions that lead to one answer are cut in text; JSON has them all. */
+function shorten(when: string): string {
+  const parts = when.split('; or ')
+  return parts.length <= 4 ? when : `${parts.slice(0, 4).join('; or ')}; or ${parts.length - 4} more`
 }
 
 function printSource(entries: readonly Masquerade[]): string {

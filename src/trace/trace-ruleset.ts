@@ -39,7 +39,7 @@ export type RulesetTraceInput = {
 }
 
 /** How many times a walk may split before it gives up and says `unknown`. */
-const mostSplits = 200_000
+const mostSplits = 50_000
 
 export function traceRuleset(input: RulesetTraceInput): Parsed<Trace> {
   const rulesets = input.rulesets.filter((ruleset) => ruleset.family === input.packet.destination.family)
@@ -187,9 +187,7 @@ function opposite(when: readonly Answered[]): readonly Answered[] {
 }
 
 function whenOf(group: Group, prefix = ''): string {
-  const texts = group.whens.map((when) => `${prefix}${printConditions(when)}`)
-  const shown = texts.slice(0, 4).join('; or ')
-  return texts.length > 4 ? `${shown}; or ${texts.length - 4} more` : shown
+  return group.whens.map((when) => `${prefix}${printConditions(when)}`).join('; or ')
 }
 
 function branchOf(group: Group, notes: Notes, when: string): Branch {
@@ -218,7 +216,7 @@ function otherWay(wire: Grouped, sent: Grouped, notes: Notes): readonly Branch[]
 function findingsOf(input: RulesetTraceInput, rulesets: readonly Ruleset[], main: Grouped): readonly Finding[] {
   const findings: Finding[] = []
   const family = input.packet.destination.family
-  if (rulesets.length === 0) {
+  if (rulesets.length === 0 && input.nft === undefined) {
     const [name, command] = family === 'ipv4' ? ['IPv4', 'iptables-save'] : ['IPv6', 'ip6tables-save']
     findings.push(traceFinding('trace.no-rules', `the input holds no ${name} rules`, `add the output of ${command}`))
   }

@@ -3,7 +3,8 @@ import { type Ip, isSameIp, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
 import type { EntryWalk, HookEntry } from './hook-entries'
 import { destinationIsLocal } from './matches/address'
-import { type Fields, type HopEvent, type Path, withHop } from './path'
+import { assume, type Fields, type HopEvent, type Path, withHop } from './path'
+import type { Question } from './question'
 import type { Hook } from './view'
 import { isBroadcast, isLocal, isMulticast, type World } from './world'
 
@@ -29,11 +30,13 @@ function walkFromWire(walk: HookWalk, start: Path): readonly Outcome[] {
   const arrived = walkEntries(walk, 'PREROUTING', [start])
   const outcomes = [...arrived.ended]
   for (const path of arrived.live) {
-    const routed = route(walk, path)
-    if (routed.isLocal) outcomes.push(...finish(walkEntries(walk, 'INPUT', [routed.path]), 'local'))
-    else {
-      const forwarded = walkEntries(walk, 'FORWARD', [routed.path])
-      outcomes.push(...forwarded.ended, ...finish(walkEntries(walk, 'POSTROUTING', forwarded.live), 'forwarded'))
+    for (const routed of route(walk, path)) {
+      if (routed.kind === 'martian') outcomes.push({ path: routed.path, kind: 'dropped' })
+      else if (routed.kind === 'local') outcomes.push(...finish(walkEntries(walk, 'INPUT', [routed.path]), 'local'))
+      else {
+        const forwarded = walkEntries(walk, 'FORWARD', [routed.path])
+        outcomes.push(...forwarded.ended, ...finish(walkEntries(walk, 'POSTROUTING', forwarded.live), 'forwarded'))
+      }
     }
   }
   return outcomes
@@ -145,20 +148,51 @@ function natNote({ hook, table }: HookEntry, fields: Fields): HopEvent {
   return { hook, table, kind: 'note', did: 'nat not consulted', because }
 }
 
+type Routed = { readonly path: Path; readonly kind: 'local' | 'forwarded' | 'martian' }
+
 /**
  * INPUT for the node's own addresses and for those of many receivers, which only a multicast router forwards; FORWARD for
- * others, and for an address whose place is not known unless the path assumed it local.
+ * others. For an address whose place is not known both: the main answer is the forwarded packet's.
  */
-function route(walk: HookWalk, path: Path): { readonly path: Path; readonly isLocal: boolean } {
+function route(walk: HookWalk, path: Path): readonly Routed[] {
+  const martian = whyMartian(walk.world, path.fields)
+  if (martian !== undefined) {
+    const hop: HopEvent = { hook: 'routing', kind: 'note', did: 'dropped', because: martian }
+    return [{ path: { ...withHop(path, hop), end: { kind: 'drop', place: hop } }, kind: 'martian' }]
+  }
   const { destination } = path.fields
+  if (isMulticast(destination) || isBroadcast(destination)) return [deliver(path)]
   const test = destinationIsLocal({ path, fields: path.fields, hook: 'PREROUTING', table: '', world: walk.world })
-  const isOwn = isMulticast(destination) || isBroadcast(destination) || (test.kind === 'known' && test.holds)
-  const text = printIp(destination)
-  const [did, because] = isOwn
-    ? ['delivered to this node', whyDelivered(path, text)]
-    : ['forwarded', whyForwarded(test.kind === 'known', text)]
-  const routed = withHop(path, { hook: 'routing', kind: 'note', did, because })
-  return { path: isOwn ? routed : setOut(walk, routed, false), isLocal: isOwn }
+  if (test.kind === 'known') return [test.holds ? deliver(path) : forward(walk, path, true)]
+  if (test.kind === 'chance') return [forward(walk, path, false)]
+  const question: Question = { ...test.question, key: `routed-${test.question.key}`, subject: { kind: 'packet' } }
+  return [forward(walk, assume(path, question, false), false), deliver(assume(path, question, true))]
+}
+
+function deliver(path: Path): Routed {
+  const because = whyDelivered(path, printIp(path.fields.destination))
+  return {
+    path: withHop(path, { hook: 'routing', kind: 'note', did: 'delivered to this node', because }),
+    kind: 'local',
+  }
+}
+
+function forward(walk: HookWalk, path: Path, isKnown: boolean): Routed {
+  const because = whyForwarded(isKnown, printIp(path.fields.destination))
+  const routed = withHop(path, { hook: 'routing', kind: 'note', did: 'forwarded', because })
+  return { path: setOut(walk, routed, false), kind: 'forwarded' }
+}
+
+/** fib_validate_source and ip_route_input_slow in net/ipv4: unless the node's sysctls allow it. */
+function whyMartian(world: World, fields: Fields): string | undefined {
+  if (fields.inInterface === 'lo') return undefined
+  if (fields.source !== undefined && isLocal(world, fields.source) === true) {
+    return `a martian: ${printIp(fields.source)} is an address of this node, and the packet came in from outside`
+  }
+  const isLoopback = fields.family === 'ipv4' && (fields.destination.words[0] ?? 0) >>> 24 === 127
+  return isLoopback
+    ? `a martian: ${printIp(fields.destination)} is not reached from outside unless route_localnet is set`
+    : undefined
 }
 
 function whyDelivered({ fields }: Path, text: string): string {

@@ -1,5 +1,5 @@
 /** What is known of the node a ruleset stands on. */
-import { type Ip, printIp } from '#base/ip'
+import { familyOf, type Ip, printIp } from '#base/ip'
 import type { Prefix } from '#base/prefix'
 import type { IpSet } from '#compile/iptables/parse-ipset'
 
@@ -20,7 +20,10 @@ export function isLocal(world: World, ip: Ip): boolean | undefined {
   if (ip.family === 'ipv4' ? (ip.words[0] ?? 0) >>> 24 === 127 : printIp(ip) === '::1') return true
   const text = printIp(ip)
   if (world.localDestination === text) return true
-  return world.nodeIps?.has(text)
+  if (world.nodeIps === undefined || world.nodeIps.has(text)) return world.nodeIps?.has(text)
+  // Addresses of the other family say nothing of this one.
+  const isSameFamily = [...world.nodeIps].some((own) => familyOf(own) === ip.family)
+  return isSameFamily ? false : undefined
 }
 
 export function isMulticast(ip: Ip): boolean {
