@@ -8,14 +8,26 @@ export const findingCodes = {
   },
   'ruleset.bad-rule': {
     severity: 'error',
-    meaning: 'A rule line cannot be read, for instance because it was cut; it is left out.',
+    meaning:
+      'A rule line cannot be read in whole, for instance because it was cut; an answer that depends on it is unknown.',
   },
+  'ruleset.not-applied': {
+    severity: 'error',
+    meaning: 'A line that deletes, replaces or inserts a rule names a chain or a rule that is not there.',
+  },
+  'ruleset.set-twice': { severity: 'warning', meaning: 'An ipset is created twice; the later one is used.' },
   'ruleset.foreign-lines': {
     severity: 'info',
     meaning: 'Lines that are not part of a ruleset, such as a shell prompt, were passed over.',
   },
-  'ruleset.cut': { severity: 'warning', meaning: 'A table has no COMMIT: the dump ends too early.' },
-  'ruleset.table-twice': { severity: 'warning', meaning: 'A table stands twice in a dump; the later one is used.' },
+  'ruleset.cut': {
+    severity: 'warning',
+    meaning: 'A table has no COMMIT: the dump ends too early, and what its last chains do is unknown.',
+  },
+  'ruleset.table-twice': {
+    severity: 'warning',
+    meaning: 'A table of one family and variant is given twice; the later one is used.',
+  },
   'ruleset.table-guessed': {
     severity: 'info',
     meaning: 'Rules without a table name (iptables -S) were taken for the table whose built-in chains they show.',

@@ -35,9 +35,23 @@ type Draft = {
   byAddress: Map<string, SetMember[]>
 }
 
+const createLine = /^[ \t]*create (\S+) (?:hash|bitmap|list):/m
+
 export function isIpsetText(text: string): boolean {
-  return /^\s*create \S+ (hash|bitmap|list):/m.test(text.slice(0, 65536))
+  return createLine.test(text)
 }
+
+/** The text with the lines of `ipset save` emptied, so that what is left keeps its line numbers. */
+export function withoutIpset(text: string): string {
+  return text.replace(/^[ \t]*(?:create \S+ (?:hash|bitmap|list):|add (\S+) ).*$/gm, (line, set: string | undefined) =>
+    set !== undefined && nftObjects.has(set) ? line : '',
+  )
+}
+
+/** `add rule …` is a line of an nft script. */
+const nftObjects: ReadonlySet<string> = new Set(
+  'table chain rule set map element counter quota limit flowtable ct synproxy secmark'.split(' '),
+)
 
 export function parseIpset(
   text: string,
@@ -49,7 +63,11 @@ export function parseIpset(
   for (const row of text.split('\n')) {
     line++
     const words = row.trim().split(/\s+/)
-    if (words[0] === 'create' && words.length >= 3) createSet(drafts, words)
+    if (words[0] === 'create' && createLine.test(row)) {
+      const earlier = drafts.has(words[1] ?? '')
+      if (earlier) findings.push(setTwice(words[1] ?? '', file, line))
+      createSet(drafts, words)
+    } else if (words[0] === 'add' && nftObjects.has(words[1] ?? '') && !drafts.has(words[1] ?? '')) continue
     else if (words[0] === 'add' && words.length >= 3) {
       const set = drafts.get(words[1] ?? '')
       const member = set && parseMember(set, words[2] ?? '', words.includes('nomatch'))
@@ -65,6 +83,11 @@ export function parseIpset(
     }
   }
   return { sets: drafts, findings }
+}
+
+export function setTwice(name: string, file: string, line: number): Finding {
+  const message = `set ${name} is created here again; the later one is used`
+  return rulesetFinding('ruleset.set-twice', { message, file, line })
 }
 
 function createSet(drafts: Map<string, Draft>, words: readonly string[]): void {

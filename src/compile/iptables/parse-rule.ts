@@ -1,8 +1,16 @@
 /** One rule line (`-A CHAIN …`), as `iptables-save`, `iptables -S` and kube-proxy's restore input write it, into a Rule. */
-import type { Action, Clause, HeaderKind, Option } from './rule'
+import { doubtOf } from './doubt-clause'
+import type { Action, Clause, Counters, HeaderKind, Option } from './rule'
 
+/** `doubt` says why the rule may not do what its clauses say; a clause that nothing can decide is then among them. */
 export type RuleParse =
-  | { readonly kind: 'rule'; readonly clauses: readonly Clause[]; readonly action?: Action }
+  | {
+      readonly kind: 'rule'
+      readonly clauses: readonly Clause[]
+      readonly action?: Action
+      readonly counters?: Counters
+      readonly doubt?: string
+    }
   | { readonly kind: 'bad'; readonly why: string }
 
 const headerFlags: ReadonlyMap<string, HeaderKind> = new Map([
@@ -45,6 +53,7 @@ type Draft = {
   readonly clauses: Clause[]
   options: Option[]
   action?: { kind: 'jump' | 'goto'; target: string; options: Option[] }
+  counters?: Counters
 }
 
 /** The words of a line, where its clauses begin, and which words are values whatever they look like. */
@@ -66,9 +75,22 @@ export function parseRuleWords(words: readonly string[], { from, literal }: Word
     not = false
   }
   if (not) return bad('it ends after "!"')
-  return draft.action === undefined
-    ? { kind: 'rule', clauses: draft.clauses }
-    : { kind: 'rule', clauses: draft.clauses, action: draft.action }
+  return finish(draft)
+}
+
+function finish({ clauses, action, counters }: Draft): RuleParse {
+  const doubt = doubtOf(clauses)
+  if (doubt !== undefined) {
+    const [flag = '', ...values] = doubt.words
+    clauses.push({ kind: 'match', name: 'unreadable', options: [{ flag, not: false, values }] })
+  }
+  return {
+    kind: 'rule',
+    clauses,
+    ...(action !== undefined && { action }),
+    ...(counters !== undefined && { counters }),
+    ...(doubt !== undefined && { doubt: doubt.why }),
+  }
 }
 
 function bad(why: string): RuleParse {
@@ -103,11 +125,20 @@ function takeWord(draft: Draft, place: Place): number | string {
     draft.options = draft.action.options
     return index + 1
   }
+  if (flag === '-c' || flag === '--set-counters') return takeCounters(draft, place)
   if (flag === '-f' || flag === '--fragment') {
     draft.clauses.push({ kind: 'fragment', not, value: '' })
     return index
   }
   return takeOption(draft, place)
+}
+
+/** `iptables -vS` prints `-c PACKETS BYTES` inside the rule. */
+function takeCounters(draft: Draft, { words, index }: Place): number | string {
+  const [packets = '', bytes = ''] = words.slice(index + 1, index + 3)
+  if (!/^\d+$/.test(packets) || !/^\d+$/.test(bytes)) return `"${words[index]}" is not followed by two counters`
+  draft.counters = { packets: Number(packets), bytes: Number(bytes) }
+  return index + 2
 }
 
 function takeHeader(draft: Draft, place: Place, kind: HeaderKind): number | string {

@@ -115,10 +115,10 @@ test('options with two values and negations keep them', () => {
   expect(rule?.clauses[2]).toMatchObject({ options: [{ flag: '--tcp-flags', not: true, values: ['SYN,RST', 'SYN'] }] })
 })
 
-test('a dump cut inside a rule drops that rule, keeps the rest and says so', () => {
+test('a dump cut inside a rule drops that rule, keeps the rest and ends its chain in what is not known', () => {
   const whole = save('-A KUBE-SERVICES -s 10.0.0.1/32 -j RETURN\n-A KUBE-SERVICES -s 10.0.0.2/32 -j RETURN')
   const cut = whole.slice(0, whole.indexOf('.2/32') + 5)
-  expect(rules(cut)).toHaveLength(1)
+  expect(rules(cut).map((rule) => rule.clauses[0])).toMatchObject([{ kind: 'source' }, { name: 'unreadable' }])
   expect(parseSave(cut, 'node.save').findings).toEqual([
     expect.objectContaining({ code: 'ruleset.cut', severity: 'warning', origin: { file: 'node.save', line: 8 } }),
   ])
@@ -131,7 +131,7 @@ test.each([
   ['-A KUBE-SERVICES -p tcp -m', 'it ends after "-m"'],
   ['-A KUBE-SERVICES -s 10.0.0.1/32 !', 'it ends after "!"'],
   ['-A KUBE-SERVICES what -j RETURN', '"what" stands where an option should'],
-])('half a rule in the middle is left out with its reason: %s', (line, why) => {
+])('half a rule in the middle is of unknown effect, and told with its reason: %s', (line, why) => {
   const { findings } = parseSave(save(line), 'node.save')
   expect(findings).toHaveLength(1)
   expect(findings[0]).toMatchObject({ code: 'ruleset.bad-rule', origin: { file: 'node.save', line: 7 } })
@@ -197,4 +197,70 @@ test('a chain nested deeper than any stack is read', () => {
 test('a table without addresses is of the family that the rest of the text is of', () => {
   const text = '*filter\n:A - [0:0]\n-A A -j DROP\nCOMMIT\n*nat\n:B - [0:0]\n-A B -d fd00::1/128 -j RETURN\nCOMMIT\n'
   expect(parseSave(text, 'x').rulesets.map((ruleset) => ruleset.family)).toEqual(['ipv6'])
+})
+
+test.each([
+  ['-A KUBE-SERVICES -p tcp -m tcp --dpo 80 -j DROP', '-m tcp has no option --dpo'],
+  ['-A KUBE-SERVICES -p tcp -m tcp --dport abc -j DROP', '"abc" is not a port'],
+  ['-A KUBE-SERVICES -s 300.1.1.1/32 -j DROP', '"300.1.1.1/32" is not an address'],
+  ['-A KUBE-SERVICES -p nosuch -j DROP', '"nosuch" is not a protocol'],
+])('a rule that no kernel would take is told, and nothing decides whether it matches: %s', (line, why) => {
+  const { findings } = parseSave(save(line), 'node.save')
+  expect(findings).toMatchObject([{ code: 'ruleset.bad-rule', origin: { line: 7 } }])
+  expect(findings[0]?.message).toContain(why)
+  expect(rules(save(line))[0]?.clauses.at(-1)).toMatchObject({ kind: 'match', name: 'unreadable' })
+})
+
+test('chains behind the cut, and those the dump never came to, end in what is not known', () => {
+  const text =
+    '*filter\n:INPUT ACCEPT [0:0]\n:A - [0:0]\n:B - [0:0]\n:C - [0:0]\n-A INPUT -j A\n-A A -j B\n-A B -j RETURN\n'
+  const lengths = ['INPUT', 'A', 'B', 'C', 'FORWARD'].map((chain) => rules(text, chain, 'filter').length)
+  expect(lengths).toEqual([1, 1, 2, 1, 1])
+  expect(parseSave(text, 'x').findings[0]?.origin?.line).toBe(8)
+})
+
+test('two listings of iptables -S, one after the other, are two tables; counters inside rules are read', () => {
+  const text = [
+    '-P INPUT ACCEPT -c 3 180',
+    '-P FORWARD ACCEPT',
+    '-P OUTPUT ACCEPT',
+    '-P PREROUTING ACCEPT',
+    '-P INPUT ACCEPT',
+    '-P OUTPUT ACCEPT',
+    '-P POSTROUTING ACCEPT',
+    '-N A',
+    '-A PREROUTING -c 12 720 -j A',
+    '-P INPUT DROP',
+  ].join('\n')
+  const { rulesets } = parseSave(text, 'x')
+  expect([...(rulesets[0]?.tables.keys() ?? [])]).toEqual(['filter', 'nat'])
+  expect(rulesets[0]?.tables.get('nat')?.chains.get('PREROUTING')?.rules[0]?.counters).toEqual({
+    packets: 12,
+    bytes: 720,
+  })
+})
+
+test.each([
+  ['-D KUBE-SERVICES 2', ['1', '3']],
+  ['-D KUBE-SERVICES -s 10.0.0.2 -j RETURN', ['1', '3']],
+  ['-R KUBE-SERVICES 2 -s 10.0.0.9/32 -j RETURN', ['1', '9', '3']],
+  ['-F KUBE-SERVICES', []],
+  ['-F', []],
+])('a script that says %s leaves what it should', (line, left) => {
+  const three = [1, 2, 3].map((one) => `-A KUBE-SERVICES -s 10.0.0.${one}/32 -j RETURN`).join('\n')
+  const text = save(`${three}\n${line}`)
+  expect(codes(text)).toEqual([])
+  expect(rules(text).map((rule) => /0\.(\d)\/32/.exec(rule.text ?? '')?.[1])).toEqual(left)
+})
+
+test.each([
+  '-D KUBE-SERVICES 4',
+  '-D KUBE-SERVICES -s 10.0.0.8/32',
+  '-R KUBE-SERVICES 2 -j DROP',
+  '-I KUBE-SERVICES 7 -j DROP',
+  '-F GONE',
+  '-X GONE',
+])('a script that says %s where there is nothing of the kind is told', (line) => {
+  const findings = parseSave(save(`-A KUBE-SERVICES -s 10.0.0.1/32 -j RETURN\n${line}`), 'x').findings
+  expect(findings).toMatchObject([{ code: 'ruleset.not-applied', severity: 'error', origin: { line: 8 } }])
 })

@@ -1,13 +1,11 @@
 /** The text of a node's rules (`iptables-save`, `-S`, restore input, with whatever a terminal left around it) into rulesets. */
 import type { Finding } from '#base/finding'
-import type { Family } from '#base/ip'
 import { countOf } from '#base/text'
 import { assembleRulesets } from './assemble-rulesets'
-import { rulesetFinding } from './findings'
-import type { DraftChain, Group } from './group'
-import type { Counters, Rule, Ruleset, Variant } from './rule'
-import { parseRuleLine, SavedRule } from './saved-rule'
-import { isKnownTarget } from './targets'
+import { applyCommand } from './parse-command'
+import { appendRule, chainOf, createReader, excerpt, ignoreLine, openGroup, type Reader, tell } from './parse-reader'
+import type { Ruleset } from './rule'
+import { markCut } from './unread-rule'
 
 export type RulesetParse = {
   /** One a family and variant that the text holds; empty when there is no rule or chain in it. */
@@ -17,42 +15,28 @@ export type RulesetParse = {
   readonly signs: ReadonlySet<'list-output' | 'nft-text' | 'legacy-present' | 'nft-present'>
 }
 
-type Reader = {
-  readonly file: string
-  readonly groups: Group[]
-  group: Group | undefined
-  header: { family?: Family; variant?: Variant }
-  readonly findings: Finding[]
-  readonly signs: Set<'list-output' | 'nft-text' | 'legacy-present' | 'nft-present'>
-  readonly ignored: { line: number; text: string }[]
-  ignoredCount: number
-}
-
 /** `file` names the text in findings. Never throws: what cannot be read is told beside what can. */
 export function parseSave(text: string, file: string): RulesetParse {
-  const reader: Reader = {
-    file,
-    groups: [],
-    group: undefined,
-    header: {},
-    findings: [],
-    signs: new Set(),
-    ignored: [],
-    ignoredCount: 0,
+  const reader = createReader(file)
+  const lastLine = readLines(reader, text)
+  const isHalf = !text.endsWith('\n')
+  for (const group of reader.groups) {
+    const end = group === reader.group ? { lastLine, isHalf } : undefined
+    reader.findings.push(...markCut(group, file, end))
   }
-  readLines(reader, text)
-  tellCut(reader, text)
   if (reader.ignoredCount > 0 && reader.groups.length > 0) tellIgnored(reader)
   const assembled = assembleRulesets(reader.groups, file)
   return { rulesets: assembled.value, findings: [...reader.findings, ...assembled.findings], signs: reader.signs }
 }
 
-function readLines(reader: Reader, text: string): void {
+/** The number of the last line that is there. */
+function readLines(reader: Reader, text: string): number {
   let start = 0
-  for (let line = 1; start < text.length; line++) {
+  let line = 0
+  while (start < text.length) {
+    line++
     let end = text.indexOf('\n', start)
-    const isLast = end < 0
-    if (isLast) end = text.length
+    if (end < 0) end = text.length
     let from = start
     let to = end
     while (from < to && text.charCodeAt(from) <= 32) from++
@@ -60,11 +44,12 @@ function readLines(reader: Reader, text: string): void {
     start = end + 1
     if (from < to) readLine(reader, text.slice(from, to), line)
   }
+  return Math.max(line, 1)
 }
 
 function readLine(reader: Reader, text: string, line: number): void {
   const first = text.charCodeAt(0)
-  if (first === 45) readCommand(reader, text, line)
+  if (first === 45) applyCommand(reader, text, line)
   else if (first === 91) readCounted(reader, text, line)
   else if (first === 58) readChainLine(reader, text, line)
   else if (first === 35) readComment(reader, text)
@@ -86,20 +71,6 @@ function readComment(reader: Reader, text: string): void {
   } else if (text.includes('iptables-nft') && text.includes('present')) reader.signs.add('nft-present')
 }
 
-function openGroup(reader: Reader, table: string | undefined, line: number): Group {
-  const group: Group = {
-    table,
-    family: reader.header.family,
-    variant: reader.header.variant,
-    line,
-    chains: new Map(),
-    isCommitted: false,
-  }
-  reader.groups.push(group)
-  reader.group = group
-  return group
-}
-
 function closeGroup(reader: Reader): void {
   if (reader.group !== undefined) reader.group.isCommitted = true
   reader.group = undefined
@@ -109,13 +80,7 @@ function closeGroup(reader: Reader): void {
 function readChainLine(reader: Reader, text: string, line: number): void {
   const match = /^:(\S+)\s+(\S+)(?:\s+\[(\d+):(\d+)\])?$/.exec(text)
   if (match === null) {
-    reader.findings.push(
-      rulesetFinding('ruleset.bad-line', {
-        message: `this chain line cannot be read: ${excerpt(text)}`,
-        file: reader.file,
-        line,
-      }),
-    )
+    tell(reader, 'ruleset.bad-line', { line, message: `this chain line cannot be read: ${excerpt(text)}` })
     return
   }
   const [, name = '', policy = '-', packets, bytes] = match
@@ -126,16 +91,6 @@ function readChainLine(reader: Reader, text: string, line: number): void {
   }
 }
 
-function chainOf(reader: Reader, name: string, line: number): DraftChain {
-  const group = reader.group ?? openGroup(reader, undefined, line)
-  let chain = group.chains.get(name)
-  if (chain === undefined) {
-    chain = { name, line, rules: [], jumps: [] }
-    group.chains.set(name, chain)
-  }
-  return chain
-}
-
 /** `[12:720] -A KUBE-SERVICES …`. */
 function readCounted(reader: Reader, text: string, line: number): void {
   const match = /^\[(\d+):(\d+)\]\s+(-A\s.*)$/.exec(text)
@@ -143,54 +98,8 @@ function readCounted(reader: Reader, text: string, line: number): void {
     ignoreLine(reader, text, line)
     return
   }
-  readRule(reader, { text: match[3] ?? '', line, counters: { packets: Number(match[1]), bytes: Number(match[2]) } })
-}
-
-function readCommand(reader: Reader, text: string, line: number): void {
-  if (text.startsWith('-A ')) {
-    readRule(reader, { text, line })
-    return
-  }
-  const words = text.split(/\s+/)
-  if (words[0] === '-P' && words.length >= 3) chainOf(reader, words[1] ?? '', line).policy = words[2] ?? 'ACCEPT'
-  else if (words[0] === '-N' && words.length >= 2) chainOf(reader, words[1] ?? '', line)
-  else if (words[0] === '-X' && words.length === 2 && reader.group?.chains.get(words[1] ?? '')?.rules.length === 0) {
-    reader.group.chains.delete(words[1] ?? '')
-  } else if (words[0] === '-I' && words.length > 2) readInsert(reader, text, line)
-  else ignoreLine(reader, text, line)
-}
-
-/** `-I CHAIN [N] …` as scripts write it: at place N, the first when there is none. */
-function readInsert(reader: Reader, text: string, line: number): void {
-  const match = /^-I (\S+) (?:(\d+) )?(.*)$/.exec(text)
-  if (match === null) {
-    ignoreLine(reader, text, line)
-    return
-  }
-  const chain = chainOf(reader, match[1] ?? '', line)
-  const before = chain.rules.length
-  readRule(reader, { text: `-A ${match[1]} ${match[3]}`, line })
-  const added = chain.rules.length > before ? chain.rules.pop() : undefined
-  if (added !== undefined) chain.rules.splice(Number(match[2] ?? 1) - 1, 0, added)
-}
-
-function readRule(reader: Reader, place: { text: string; line: number; counters?: Counters }): void {
-  const { text, line, counters } = place
-  const { chain: name, parse } = parseRuleLine(text)
-  if (name === undefined || name === '') {
-    ignoreLine(reader, text, line)
-    return
-  }
-  if (parse.kind === 'bad') {
-    const message = `rule left out, because ${parse.why}: ${excerpt(text)}`
-    const hint = 'take the dump again; answers that would meet this rule may be wrong'
-    reader.findings.push(rulesetFinding('ruleset.bad-rule', { message, file: reader.file, line, hint }))
-    return
-  }
-  const chain = chainOf(reader, name, line)
-  const rule = new SavedRule({ chain: name, parse, text, line, counters })
-  chain.rules.push(rule)
-  if (rule.target !== undefined && !isKnownTarget(rule.target)) chain.jumps.push({ target: rule.target, rule })
+  const counters = { packets: Number(match[1]), bytes: Number(match[2]) }
+  appendRule(reader, { text: match[3] ?? '', line, counters })
 }
 
 function readOther(reader: Reader, text: string, line: number): void {
@@ -199,42 +108,8 @@ function readOther(reader: Reader, text: string, line: number): void {
   ignoreLine(reader, text, line)
 }
 
-function ignoreLine(reader: Reader, text: string, line: number): void {
-  reader.ignoredCount++
-  if (reader.ignored.length < 3) reader.ignored.push({ line, text })
-}
-
 function tellIgnored(reader: Reader): void {
   const first = reader.ignored[0]
   const message = `${countOf(reader.ignoredCount, 'line')} that ${reader.ignoredCount === 1 ? 'is' : 'are'} not part of a ruleset left out; the first is ${excerpt(first?.text ?? '')}`
-  const line = first?.line ?? 1
-  reader.findings.push(rulesetFinding('ruleset.foreign-lines', { message, file: reader.file, line }))
-}
-
-/** A save ends in COMMIT; one that does not was cut, and its last line may be half a rule. */
-function tellCut(reader: Reader, text: string): void {
-  const group = reader.group
-  if (group === undefined || group.isCommitted || group.table === undefined) return
-  const lines = text.split('\n').length
-  const last = lastRule(group)
-  const isHalf = !text.endsWith('\n') && last !== undefined
-  if (isHalf) last.chain.rules.pop()
-  const left = isHalf ? '; its last rule, which may be half a rule, is left out' : ''
-  const message = `table ${group.table} has no COMMIT: the dump was cut${left}, and rules after it are not known`
-  const hint = 'take the dump again, into a file'
-  reader.findings.push(rulesetFinding('ruleset.cut', { message, file: reader.file, line: lines, hint }))
-}
-
-function lastRule(group: Group): { readonly chain: DraftChain; readonly rule: Rule } | undefined {
-  let best: { chain: DraftChain; rule: Rule } | undefined
-  for (const chain of group.chains.values()) {
-    const rule = chain.rules.at(-1)
-    if (rule !== undefined && (rule.line ?? 0) > (best?.rule.line ?? -1)) best = { chain, rule }
-  }
-  return best
-}
-
-function excerpt(text: string): string {
-  const shown = text.length > 80 ? `${text.slice(0, 77)}…` : text
-  return `\`${shown.replaceAll(/[^\x20-\x7e…]/g, '?')}\``
+  tell(reader, 'ruleset.foreign-lines', { line: first?.line ?? 1, message })
 }

@@ -19,7 +19,6 @@ export class SavedRule implements Rule {
   declare readonly counters?: Counters
   /** The name after `-j` or `-g`. */
   readonly target: string | undefined
-  private parsed: RuleParse | undefined
 
   constructor(
     line: RuleLine & { readonly text: string; readonly line: number; readonly counters: Counters | undefined },
@@ -42,10 +41,13 @@ export class SavedRule implements Rule {
   }
 
   private get parse(): RuleParse {
-    this.parsed ??= parseRuleLine(this.text).parse
-    return this.parsed
+    if (latest?.text !== this.text) latest = { text: this.text, parse: parseRuleLine(this.text).parse }
+    return latest.parse
   }
 }
+
+/** A rule is asked several things in a row; keeping what every rule of a large dump says would fill the memory. */
+let latest: { readonly text: string; readonly parse: RuleParse } | undefined
 
 /** The target of any rule, without parsing one that was read. */
 export function targetOf(rule: Rule): string | undefined {
