@@ -3,7 +3,8 @@ import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
 import { compareText, listOf } from '#base/text'
 import { selectSlices } from '#compile/endpointslices/select-slices'
-import { type IpSet, isIpsetText, parseIpset } from '#compile/iptables/parse-ipset'
+import { joinRulesets } from '#compile/iptables/join-rulesets'
+import { type IpSet, isIpsetText, parseIpset, setTwice, withoutIpset } from '#compile/iptables/parse-ipset'
 import { parseSave, type RulesetParse } from '#compile/iptables/parse-save'
 import type { Ruleset } from '#compile/iptables/rule'
 import type { NftParse } from '#compile/nftables/parse-draft'
@@ -61,9 +62,13 @@ export async function readRulesets(io: Io, paths: readonly string[]): Promise<Ru
   const draft: Draft = { rulesets: [], nftTables: new Map(), signs: new Set(), sets: new Map(), findings: [] }
   for (const path of paths) {
     const text = await readText(path, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })
-    if (isIpsetText(text)) addSets(draft, text, path)
-    else if (isNftJson(text)) addNft(draft, parseNftJson(text, path))
-    else addRules(draft, text, path)
+    if (isNftJson(text)) addNft(draft, parseNftJson(text, path))
+    else if (!isIpsetText(text)) addRules(draft, text, path)
+    else {
+      addSets(draft, text, path)
+      const rest = withoutIpset(text)
+      if (/^[ \t]*[*:]\S|^(?:\[\d+:\d+\] )?-[A-Z] |^\s*table |^\s*add /m.test(rest)) addRules(draft, rest, path)
+    }
   }
   const { nftTables, ...rest } = draft
   return nftTables.size === 0 ? rest : { ...rest, nft: { tables: nftTables } }
@@ -71,7 +76,10 @@ export async function readRulesets(io: Io, paths: readonly string[]): Promise<Ru
 
 function addSets(draft: Draft, text: string, path: string): void {
   const parsed = parseIpset(text, path)
-  for (const [name, set] of parsed.sets) draft.sets.set(name, set)
+  for (const [name, set] of parsed.sets) {
+    if (draft.sets.has(name)) draft.findings.push(setTwice(name, path, 1))
+    draft.sets.set(name, set)
+  }
   draft.findings.push(...parsed.findings)
 }
 
@@ -91,7 +99,7 @@ function addRules(draft: Draft, text: string, path: string): void {
   const listed = isNft ? parseNftList(text, path) : undefined
   const hasTables = (listed?.ruleset.tables.size ?? 0) > 0
   if (!hasTables) refuseOther(path, text, saved)
-  draft.rulesets.push(...saved.rulesets)
+  draft.findings.push(...joinRulesets(draft.rulesets, saved.rulesets, path))
   for (const sign of saved.signs) draft.signs.add(sign)
   const own = hasTables ? saved.findings.filter((finding) => finding.code !== 'ruleset.foreign-lines') : saved.findings
   draft.findings.push(...own)
