@@ -95,7 +95,7 @@ function orphan({ meta }: EndpointSlice, key: string): Finding {
 function noteNoPods(services: readonly Service[], given: readonly EndpointSlice[], findings: Finding[]): void {
   const [first] = services
   if (first === undefined) return
-  const message = `the input holds no pods at all, so ${countOf(services.length, 'Service')} with a selector come out empty`
+  const message = `the input holds no pods at all, so ${countOf(services.length, 'Service')} with a selector ${services.length === 1 ? 'comes' : 'come'} out empty, and rules refuse traffic (REJECT) for that reason alone`
   const hint = given.length === 0 ? 'add the pods' : 'add the pods, or take the slices as they are with --slices input'
   findings.push(findingAt(first.meta, 'endpointslices.no-pods-read', { message, hint }))
 }

@@ -57,6 +57,21 @@ test('selectSlices takes the slices of the input as they are, or computes them',
   expect(selectSlices(cluster, 'computed').value).toEqual(buildEndpointSlices(cluster).value)
 })
 
+test('selectSlices tells that the input holds no slices, where a Service could have some', () => {
+  const services = [serviceOf('shop/api', { ports: [portOf(80)] }), serviceOf('shop/web', { selector: { app: 'web' } })]
+  const name = serviceOf('shop/name', { type: 'ExternalName' })
+  expect(selectSlices(clusterOf({ services }), 'input').findings).toMatchObject([
+    {
+      code: 'endpointslices.no-slices-read',
+      severity: 'warning',
+      message:
+        'the input holds no EndpointSlices at all, so 2 Services have no endpoints, and rules refuse traffic (REJECT) for that reason alone',
+    },
+  ])
+  expect(selectSlices(clusterOf({ services: [name] }), 'input').findings).toEqual([])
+  expect(selectSlices(clusterOf({ services, slices: [slice()] }), 'input').findings).toEqual([])
+})
+
 test('a slice prints as the discovery.k8s.io/v1 object', () => {
   const cluster = clusterOf({
     services: [

@@ -11,6 +11,10 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'The input holds Services with a selector but not a single pod, so their computed slices are empty.',
   },
+  'endpointslices.no-slices-read': {
+    severity: 'warning',
+    meaning: 'The slices of the input are asked for and it holds none, so its Services have no endpoints.',
+  },
   'endpointslices.node-missing': {
     severity: 'warning',
     meaning: 'A pod names a Node that does not exist; the controller leaves the pod out and tries again later.',
