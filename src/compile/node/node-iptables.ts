@@ -3,11 +3,12 @@ import type { Finding, Parsed } from '#base/finding'
 import type { Family } from '#base/ip'
 import type { ChainNaming } from '#compile/iptables/chain-names'
 import { type IptablesSync, renderIptables } from '#compile/iptables/render-iptables'
+import { findingAt } from '#compile/services/findings'
 import { parseProxyConfigMap } from '#compile/services/parse-proxy-config'
 import { planServices, proxyNodeOf } from '#compile/services/plan-services'
 import type { ProxySettings } from '#compile/services/proxy-settings'
 import type { ServicePlan } from '#compile/services/service-plan'
-import type { Cluster } from '#model/cluster'
+import type { Cluster, ConfigMap } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import { type Assumption, assumptionsBehind } from './assumptions'
 
@@ -45,13 +46,27 @@ export function nodeIptables(
     ...(options.previousChains === undefined ? {} : { previousChains: options.previousChains }),
   })
   const assumptions = assumptionsBehind(plan.value, slices)
-  return { value: { plan: plan.value, sync, assumptions }, findings: [...found.findings, ...plan.findings] }
+  const findings = [...found.findings, ...noteMode(cluster, plan.value.settings), ...plan.findings]
+  return { value: { plan: plan.value, sync, assumptions }, findings }
+}
+
+/** Of ipvs mode the reader of the ConfigMap tells already. */
+function noteMode(cluster: Cluster, { mode }: ProxySettings): readonly Finding[] {
+  const configMap = proxyConfigMapOf(cluster)
+  if (configMap === undefined || mode !== 'nftables') return []
+  const message = 'kube-proxy runs in nftables mode; the iptables rules are those it would write in iptables mode'
+  const hint = 'take portolan nftables for the rules of the node'
+  return [findingAt(configMap.meta, 'proxy-config.other-mode', { message, path: 'mode', hint })]
+}
+
+function proxyConfigMapOf(cluster: Cluster): ConfigMap | undefined {
+  return cluster.configMaps.get('kube-system/kube-proxy')
 }
 
 /** The settings in the kube-proxy ConfigMap that kubeadm and others write, empty when the input has none. */
 export function proxySettingsOf(cluster: Cluster): Parsed<Partial<ProxySettings>> {
   const findings: Finding[] = []
-  const configMap = cluster.configMaps.get('kube-system/kube-proxy')
+  const configMap = proxyConfigMapOf(cluster)
   if (configMap === undefined) return { value: {}, findings }
   return parseProxyConfigMap(configMap)
 }

@@ -79,8 +79,8 @@ export const findingCodes = {
     meaning: 'The proxy mode is none that Portolan knows; iptables is assumed.',
   },
   'proxy-config.other-mode': {
-    severity: 'info',
-    meaning: 'kube-proxy runs in ipvs mode: its rules are not those that Portolan renders.',
+    severity: 'warning',
+    meaning: 'kube-proxy runs in another mode than the one rendered: its rules are not those that are shown.',
   },
 } as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
 
