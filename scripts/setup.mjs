@@ -9,11 +9,15 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** What the kernel tests call, and the Debian package that brings it. */
 const systemPackages = [
+  'bind9-dnsutils',
   'conntrack',
+  'gcc',
   'iproute2',
   'ipset',
   'iptables',
   'iputils-ping',
+  'libc6-dev',
+  'musl-tools',
   'nfacct',
   'nftables',
   'tcpdump',

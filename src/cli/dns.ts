@@ -12,14 +12,14 @@ import { printResolution } from '#compile/dns/print-resolution'
 import { resolutionJson } from '#compile/dns/print-resolution-json'
 import { type ClusterResolution, type Outcome, resolveInCluster } from '#compile/dns/resolve-in-cluster'
 import type { Libc } from '#compile/dns/resolver-settings'
-import { suggestNames } from '#compile/dns/suggest-names'
+import { isServiceName, suggestNames } from '#compile/dns/suggest-names'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { addFromOption, addSlicesOption, type FromOptions } from './options'
 import { type Asker, addPodDnsOptions, formAsker, type PodDnsOptions, readNodeResolvConf } from './pod-dns'
 import { printFindings } from './print-findings'
 import { type ClusterInput, readClusterInput } from './read-inputs'
-import { serveCluster } from './serve-cluster'
+import { listenAddress, serveCluster } from './serve-cluster'
 
 type DnsOptions = FromOptions &
   PodDnsOptions & {
@@ -66,10 +66,11 @@ async function runDns(io: Io, name: string | undefined, options: DnsOptions): Pr
     throw new Failure('usage.bad-argument', 'say which name to resolve, or serve the zone with --serve 127.0.0.1:5353')
   }
   const asked = name === undefined ? undefined : nameOf(name, options.type)
+  const listen = options.serve === undefined ? undefined : listenAddress(options.serve)
   const scene = await readScene(io, options)
   const code = asked === undefined ? tell(io, scene.findings) : resolve(io, asked, { options, scene })
-  if (options.serve === undefined) return code
-  return serveCluster(io, options.serve, {
+  if (listen === undefined) return code
+  return serveCluster(io, listen, {
     ...scene,
     cluster: scene.input.cluster,
     isPodGiven: options.pod !== undefined,
@@ -137,6 +138,7 @@ function resolve(io: Io, name: string, { options, scene }: Setting): ExitCode {
     hosts: asker.hosts,
     clusterDns: asker.clusterDns,
     clusterDomain,
+    isService: (other) => isServiceName(other, scene.input.cluster),
     ...(options.type !== undefined && { type: options.type }),
   })
   const { hints, findings } = suggestNames(resolution, scene.input.cluster)

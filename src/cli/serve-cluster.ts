@@ -21,10 +21,9 @@ export type Served = {
 
 export async function serveCluster(
   io: Io,
-  text: string,
+  listen: ListenAddress,
   { server, asker, cluster, isPodGiven }: Served,
 ): Promise<ExitCode> {
-  const listen = listenAddress(text)
   const searches = [...asker.formed.conf.searches, ...podSearches(cluster)]
   const outside = standIn(server.clusterZones, searches)
   const nameserver = await serveDns(listen, {
@@ -42,7 +41,7 @@ export async function serveCluster(
   return 0
 }
 
-function listenAddress(text: string): ListenAddress {
+export function listenAddress(text: string): ListenAddress {
   const parsed = parseEndpoint(text)
   if (parsed === undefined) {
     throw new Failure(

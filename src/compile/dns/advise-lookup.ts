@@ -51,7 +51,7 @@ function withOneType(priced: Priced, found: string): Advice | undefined {
   if (!lookup.types.includes('AAAA') || lookup.types.length < 2) return undefined
   const queries = costOf({ ...priced, lookup: { name: found, types: ['A'] } }, found)
   if (queries === undefined) return undefined
-  const how = settings.libc === 'glibc' ? 'AF_INET, or the option no-aaaa of glibc 2.36 and later' : 'AF_INET'
+  const how = settings.libc === 'glibc' ? 'AF_INET, or the option no-aaaa since glibc 2.36' : 'AF_INET'
   return { change: 'ipv4-only', queries, sentence: `with the trailing dot and IPv4 alone it is ${queries} (${how})` }
 }
 

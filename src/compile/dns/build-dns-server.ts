@@ -83,7 +83,7 @@ function readCorefile({ cluster, clusterDomain }: DnsServerInput): Parsed<Corefi
   const text = map?.data.Corefile
   if (map !== undefined && text !== undefined) return parseCorefile(text, map.meta.origin, importReader(cluster, map))
   const usual = `. {\n kubernetes ${clusterDomain} in-addr.arpa ip6.arpa\n forward . /etc/resolv.conf\n}\n`
-  const message = `the input has no ConfigMap kube-system/coredns with a Corefile; CoreDNS's own defaults are taken: zone ${clusterDomain}, ttl 5, pods disabled`
+  const message = `the input has no Corefile; CoreDNS's own defaults are taken: zone ${clusterDomain}, ttl 5, pods disabled`
   const parsed = parseCorefile(usual, { file: 'no Corefile' })
   return {
     value: parsed.value,

@@ -21,8 +21,13 @@ export function explainEmpty({ meta }: Service, slices: readonly EndpointSlice[]
   const place = `Service ${meta.namespace}/${meta.name} is headless`
   const endpoints = slices.flatMap((slice) => slice.endpoints)
   if (endpoints.length === 0) return `${place} and has no endpoints at all, so its name does not exist`
+  const [only, another] = endpoints
   const named = endpoints.map(describeEndpoint)
-  return `${place} and none of its ${countOf(endpoints.length, 'endpoint')} is ready (${listOf(named, 4)}), so its name does not exist; publishNotReadyAddresses would change that`
+  const waiting =
+    only !== undefined && another === undefined
+      ? `its only endpoint is not ready (${named.join()})`
+      : `none of its ${countOf(endpoints.length, 'endpoint')} is ready (${listOf(named, 4)})`
+  return `${place} and ${waiting}, so its name does not exist; publishNotReadyAddresses would change that`
 }
 
 export function explainEndpoint(question: ObjectQuestion, slices: readonly EndpointSlice[]): string {
@@ -30,7 +35,7 @@ export function explainEndpoint(question: ObjectQuestion, slices: readonly Endpo
   const waiting = slices
     .flatMap((slice) => slice.endpoints)
     .find((endpoint) => !isServed(endpoint) && isCalled(endpoint, question.endpoint ?? ''))
-  if (waiting !== undefined) return `endpoint ${describeEndpoint(waiting)} of ${service} is not ready`
+  if (waiting !== undefined) return `endpoint ${question.endpoint} of ${service} is ${stateOf(waiting)}`
   return `${service} has no ready endpoint called ${question.endpoint}`
 }
 
@@ -40,9 +45,13 @@ export function explainPorts({ port, protocol }: ObjectQuestion, service: Servic
   return `Service ${namespace}/${name} has no port _${port ?? ''}._${protocol ?? ''}; it has ${listOf(ports) || 'none'}`
 }
 
-function describeEndpoint({ targetRef, addresses, conditions }: Endpoint): string {
-  const state = conditions.terminating === true ? 'terminating' : 'not ready'
-  return `${targetRef?.name ?? addresses[0] ?? 'one without an address'} ${state}`
+function describeEndpoint(endpoint: Endpoint): string {
+  const { targetRef, addresses } = endpoint
+  return `${targetRef?.name ?? addresses[0] ?? 'one without an address'} ${stateOf(endpoint)}`
+}
+
+function stateOf({ conditions }: Endpoint): string {
+  return conditions.terminating === true ? 'terminating' : 'not ready'
 }
 
 function isCalled(endpoint: Endpoint, label: string): boolean {

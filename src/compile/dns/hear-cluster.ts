@@ -5,7 +5,12 @@ import type { DnsServer } from './build-dns-server'
 import { foldName, isWithin, labelsOf } from './domain-name'
 import { type Client, type DnsRecord, printRecordData, type Reply } from './record'
 
-export type Asking = { readonly typed: string; readonly client?: Client }
+export type Asking = {
+  readonly typed: string
+  readonly client?: Client
+  /** Whether a folded name is that of a Service, as NAME.NAMESPACE. */
+  readonly isService?: (name: string) => boolean
+}
 
 /** The name as typed counts as answered outside; what the search list makes of it is assumed not to be there. */
 export function askCluster(server: DnsServer, { typed, client }: Asking): Ask {
@@ -19,12 +24,14 @@ export function askCluster(server: DnsServer, { typed, client }: Asking): Ask {
 }
 
 /** A nameserver that is not the cluster's: it knows no name of the cluster. */
-export function askOutside(clusterZones: readonly string[], { typed }: Asking): Ask {
+export function askOutside(clusterZones: readonly string[], { typed, isService }: Asking): Ask {
   const asTyped = foldName(typed)
   return (name) => {
     const folded = foldName(name)
     const zone = clusterZones.find((one) => isWithin(folded, one))
     if (zone !== undefined) return assumedMissing(`the nameserver is not the cluster’s and does not know ${zone}`)
+    if (isService?.(folded) === true)
+      return assumedMissing('asked of a nameserver outside; assumed absent: a Service of the cluster')
     return hearOutside(name, { isTyped: folded === asTyped, how: 'asked of a nameserver outside' })
   }
 }

@@ -61,7 +61,7 @@ function sentenceOf(resolution: ClusterResolution): string {
         ? `${found} is asked outside the cluster and counts as answered`
         : `${found} ${verb} ${data}, which is asked outside the cluster`
     case 'not-found':
-      return `no name that ${lookup.libc} makes of ${lookup.name} has what is asked for`
+      return explainNotFound(resolution)
     case 'failed':
       return `${lookup.libc} gives up: ${attempts.at(-1)?.because ?? 'the name cannot be asked for'}`
     case 'unknown':
@@ -69,6 +69,16 @@ function sentenceOf(resolution: ClusterResolution): string {
     default:
       return outcome satisfies never
   }
+}
+
+/** Of several names the one of a Service that is there tells most. */
+function explainNotFound({ attempts, lookup }: ClusterResolution): string {
+  const names = new Set(attempts.map(({ name }) => name))
+  const telling = attempts.find(({ because }) => because.startsWith('Service ') || because.startsWith('endpoint '))
+  const shown = names.size === 1 ? attempts[0] : telling
+  if (shown === undefined) return `none of the ${names.size} names that ${lookup.libc} makes of ${lookup.name} exists`
+  const { name, rcode, type, because } = shown
+  return rcode === 'NOERROR' ? `${name} has no ${type} record: ${because}` : `${name} does not exist: ${because}`
 }
 
 /** The longest list of records that a sentence takes. */

@@ -24,6 +24,8 @@ export type ClusterLookup = {
   /** Addresses under which the cluster's DNS is asked. */
   readonly clusterDns: readonly string[]
   readonly clusterDomain: string
+  /** Whether a folded name is that of a Service, as NAME.NAMESPACE. */
+  readonly isService?: (name: string) => boolean
 }
 
 export type Outcome = 'resolved' | 'forwarded' | 'not-found' | 'failed' | 'unknown'
@@ -53,7 +55,8 @@ export function resolveInCluster(server: DnsServer, lookup: ClusterLookup): Clus
   const hostsEntry = lookUpHosts(lookup.hosts, lookup.name, types)
   const base = { lookup, settings, asks }
   if (hostsEntry !== undefined) return fromHosts(base, hostsEntry)
-  const asking = { typed: lookup.name, ...(lookup.client !== undefined && { client: lookup.client }) }
+  const { name: typed, client, isService } = lookup
+  const asking = { typed, ...(client !== undefined && { client }), ...(isService !== undefined && { isService }) }
   const zones = [...server.clusterZones, fqdn(lookup.clusterDomain)]
   const ask = asks === 'outside' ? askOutside(zones, asking) : askCluster(server, asking)
   const asked = { name: lookup.name, types }

@@ -18,6 +18,12 @@ export function suggestNames(resolution: ClusterResolution, cluster: Cluster): S
   return { hints: [], findings: isOutside ? mistakenService(labels, cluster) : [] }
 }
 
+/** True for `web.shop.` and `web.shop.svc.` when there is such a Service. */
+export function isServiceName(name: string, { services }: Cluster): boolean {
+  const [service = '', namespace = '', branch, ...rest] = labelsOf(name)
+  return (branch === undefined || branch === 'svc') && rest.length === 0 && services.has(`${namespace}/${service}`)
+}
+
 function suggestNamespaces(name: string, { services }: Cluster): readonly string[] {
   const places = [...services.values()].filter(({ meta }) => meta.name === name).map(({ meta }) => meta.namespace)
   if (places.length === 0) return []
