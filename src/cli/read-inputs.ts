@@ -71,6 +71,12 @@ export async function readRulesets(io: Io, paths: readonly string[]): Promise<Ru
     }
   }
   const { nftTables, ...rest } = draft
+  if (rest.sets.size > 0 && rest.rulesets.length + nftTables.size + rest.signs.size === 0) {
+    throw new Failure(
+      'input.not-a-ruleset',
+      `${listOf(paths, 3)} holds sets and no rules; add the output of iptables-save as another --ruleset`,
+    )
+  }
   return nftTables.size === 0 ? rest : { ...rest, nft: { tables: nftTables } }
 }
 

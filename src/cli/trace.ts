@@ -18,6 +18,7 @@ import { printTrace } from '#trace/print-trace'
 import { type RulesetTraceInput, traceRuleset } from '#trace/trace-ruleset'
 import { recogniseNode } from '#verify/recognise-node'
 import { surveyServices } from '#verify/survey-services'
+import { withholdVerdict } from '#verify/withhold-verdict'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import {
@@ -141,7 +142,9 @@ function traceOne(io: Io, options: TraceOptions, { packet, told, assumed, ...kno
     ...(options.localSource === true ? { isLocalSource: true } : {}),
     ...(options.simulate === undefined ? {} : { simulate: { count: options.simulate, seed: options.seed } }),
   })
-  const value = markAssumed(traced, assumed)
+  const codes = new Set(told.map((finding) => finding.code))
+  const family = packet.destination.family
+  const value = withholdVerdict(markAssumed(traced, assumed), { ...known, family, codes })
   printFindings(io, [...told, ...findings])
   if (options.output === 'json') io.out(`${JSON.stringify(value, undefined, 2)}\n`)
   else if (options.output === 'yaml') io.out(dump(value))

@@ -1,0 +1,33 @@
+/** No `allowed` without rules to rest on. */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { parseIp } from '#base/ip'
+import { parseSave } from '#compile/iptables/parse-save'
+import { traceRuleset } from '#trace/trace-ruleset'
+import { recogniseNode } from './recognise-node'
+import { withholdVerdict } from './withhold-verdict'
+
+function answer(text: string, to: string): readonly [string, string | undefined] {
+  const parsed = parseSave(text, 'x')
+  const destination = parseIp(to)
+  if (destination === undefined) throw new Error(to)
+  const packet = { destination, destinationPort: 443, protocol: 'tcp' as const }
+  const codes = new Set(recogniseNode(parsed).map((finding) => finding.code))
+  const traced = traceRuleset({ rulesets: parsed.rulesets, packet }).value
+  const { verdict } = withholdVerdict(traced, { rulesets: parsed.rulesets, family: destination.family, codes })
+  return [verdict.kind, verdict.because[0].code]
+}
+
+const saved = (name: string): string => readFileSync(new URL(`../../test/saves/${name}`, import.meta.url), 'utf8')
+
+test.each([
+  ['IPVS mode', 'kube-proxy-ipvs.save', '10.96.0.1', 'trace.other-dataplane'],
+  ['Cilium', 'cilium.save', '10.96.0.1', 'trace.other-dataplane'],
+  ['another family', 'kube-proxy.save', 'fd00::1', 'trace.no-rules'],
+])('with %s an untranslated packet is unknown', (_, name, to, code) => {
+  expect(answer(saved(name), to)).toEqual(['unknown', code])
+})
+
+test('rules of the packet’s family, even none that take it, are ground enough', () => {
+  expect(answer('*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n', '10.96.0.1')[0]).toBe('allowed')
+})
