@@ -1,5 +1,5 @@
 /** The rules of nodes: where they send packets to the Service, and how that differs from what its slices ask for. */
-import { compareText, countOf, listOf } from '#base/text'
+import { compareText, listOf } from '#base/text'
 import type { SkipReason } from '#compile/services/service-plan'
 import { printShare } from '#trace/print-trace'
 import { adoptFinding } from './adopt-finding'
@@ -171,10 +171,4 @@ const skipWords: Readonly<Record<SkipReason, Words>> = {
     because: 'it has no cluster IP of that family',
     hint: 'add the family to spec.ipFamilies',
   },
-}
-
-/** For the summary: how many nodes were looked at. */
-export function countNodes(nodes: readonly NodeAnswers[]): string {
-  const names = new Set(nodes.flatMap(({ label, alike }) => [label, ...alike]))
-  return countOf(names.size, 'node')
 }
