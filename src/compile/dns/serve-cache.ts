@@ -30,13 +30,18 @@ function readCache({ args, block }: Directive, serverZones: readonly string[]): 
   const own = (hasTtl ? rest : args).flatMap(zonesOfOrigin)
   const limitsOf = (name: string, usual: number): Limits => {
     const [, high, low] = block.find((option) => option.name === name)?.args ?? []
-    return { most: high === undefined ? (most ?? usual) : Number(high), least: low === undefined ? 5 : Number(low) }
+    return { most: secondsOf(high, most ?? usual), least: secondsOf(low, 5) }
   }
   return {
     zones: own.length === 0 ? serverZones : own,
     success: limitsOf('success', 3600),
     denial: limitsOf('denial', 1800),
   }
+}
+
+/** Text that is no number of seconds counts as left out. */
+function secondsOf(text: string | undefined, usual: number): number {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : usual
 }
 
 function leastTtl({ answers, authority, additional }: Reply): number {

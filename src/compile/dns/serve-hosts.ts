@@ -37,13 +37,13 @@ export function readHosts(
     })
   }
   const fromFile = (text ?? '').split('\n').map((line) => line.replace(/#.*/, '').trim().split(/\s+/))
-  const ttl = find('ttl')?.args[0]
+  const ttl = find('ttl')?.args[0] ?? ''
   const tables = tablesOf([...fromFile, ...inline], find('no_reverse') === undefined)
   const fall = find('fallthrough')
   return {
     ...tables,
     zones: own.length === 0 ? zones : own.flatMap(zonesOfOrigin),
-    ttl: ttl === undefined ? 3600 : Number(ttl),
+    ttl: /^\d{1,9}$/.test(ttl) ? Number(ttl) : 3600,
     fallthrough: fall === undefined ? [] : parseFallthrough(fall.args),
     passesOtherTypes: find('fallthrough_unsupported') !== undefined,
   }
