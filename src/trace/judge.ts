@@ -59,6 +59,7 @@ function stopReason(leaf: Leaf, share: number): Reason {
   const where = `table ${place?.table}, chain ${place?.chain}`
   const part = share > 1 - 1e-9 ? '' : `${roundShare(share * 100)} % of connections: `
   if (end?.kind === 'unknown') return withRule('trace.unknown', `${part}${end.why} (${where})`, place?.rule)
+  if (place?.kind === 'note') return { code: 'trace.dropped-by-routing', sentence: `${part}${place.because}` }
   if (place?.rule === undefined)
     return { code: 'trace.dropped-by-policy', sentence: `${part}the policy of ${where} is DROP` }
   const comment = commentOf(place.rule)
@@ -116,18 +117,47 @@ function firstServiceRule(log: Log | undefined): HopRule | undefined {
 export function sourceTranslations(leaves: readonly Leaf[], given: readonly Answered[] = []): readonly Masquerade[] {
   const isGiven = (one: Answered): boolean =>
     given.some((other) => other.question.key === one.question.key && other.answer === one.answer)
-  const entries = new Map<string, Masquerade>()
   const delivered = leaves.filter((leaf) => leaf.outcome.kind === 'delivered')
   const kept = indexByAnswer(delivered.filter((leaf) => leaf.outcome.path.sourceNat === undefined))
-  const usualFirst = delivered.sort((a, b) => a.unusual.length - b.unusual.length)
-  for (const leaf of usualFirst) {
+  const entries = new Map<string, Translated>()
+  for (const leaf of delivered.sort((a, b) => a.unusual.length - b.unusual.length)) {
     const nat = leaf.outcome.path.sourceNat
     if (nat === undefined) continue
     const conditions = tellApart(leaf, [...given, ...nat.conditions], kept)
     const text = printConditions(conditions.filter((one) => !isGiven(one)))
-    const condition = text === '' ? 'always' : text
     const rule = nat.rule.text ?? ''
-    entries.set(`${condition}\n${rule}`, { condition, rule })
+    const entry = entries.get(`${text}\n${rule}`) ?? { text, rule, leaves: [] }
+    entry.leaves.push(leaf)
+    entries.set(`${text}\n${rule}`, entry)
   }
-  return [...entries.values()]
+  const whole = Math.max(0, ...sharesByClass(delivered).values())
+  return [...entries.values()].map((entry) => ({
+    condition: conditionOf(entry, { delivered, whole }),
+    rule: entry.rule,
+  }))
+}
+
+type Translated = { readonly text: string; readonly rule: string; readonly leaves: Leaf[] }
+
+function sharesByClass(leaves: readonly Leaf[]): ReadonlyMap<string, number> {
+  const shares = new Map<string, number>()
+  for (const leaf of leaves) shares.set(leaf.classKey, (shares.get(leaf.classKey) ?? 0) + leaf.share)
+  return shares
+}
+
+/** A translation that only some of the connections meet says which: those to some of the targets, or a share. */
+function conditionOf(
+  { text, leaves }: Translated,
+  all: { readonly delivered: readonly Leaf[]; readonly whole: number },
+): string {
+  const share = Math.max(...sharesByClass(leaves).values())
+  if (share > all.whole - 1e-6) return text === '' ? 'always' : text
+  const targets = new Set(leaves.map(targetOf))
+  const isOther = (leaf: Leaf): boolean =>
+    !leaves.includes(leaf) && targets.has(targetOf(leaf)) && leaf.outcome.path.sourceNat === undefined
+  const byTarget = !targets.has(undefined) && (text !== '' || !all.delivered.some(isOther))
+  const part = byTarget
+    ? `it is sent to ${[...targets].join(' or ')}`
+    : `for ${roundShare((share / all.whole) * 100)} % of connections`
+  return text === '' ? part : `${text} and ${part}`
 }

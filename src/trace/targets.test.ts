@@ -201,3 +201,28 @@ test('of both variants’ nat tables the first that translates decides, and both
   expect(verdict.kind).toBe('dropped')
   expect(hops.filter((hop) => hop.did.startsWith('sent to'))).toHaveLength(1)
 })
+
+test.each([
+  ['-A POSTROUTING -d 10.0.0.2/32 -j MASQUERADE', 'it is sent to 10.0.0.2:80'],
+  ['-A POSTROUTING -m statistic --mode random --probability 0.25000000000 -j MASQUERADE', 'for 25 % of connections'],
+])('a translation that part of the connections meet says which: %s', (rule, condition) => {
+  const nat = `-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.1-10.0.0.2\n${rule}`
+  expect(trace({ nat }).masquerade.map((entry) => entry.condition)).toEqual([condition])
+})
+
+test('a thousand rules that each ask for another source are answered', () => {
+  const bans = Array.from(
+    { length: 1000 },
+    (_, at) => `-A FORWARD -s 10.9.${at >> 8}.${at & 255}/32 -j REJECT --reject-with icmp-port-unreachable`,
+  )
+  const { rulesets } = parseSave(save({ filter: bans.join('\n') }), 'x')
+  const to = parseEndpoint('198.51.100.1:80')
+  if (to === undefined) throw new Error('bad test address')
+  const { verdict, branches } = traceRuleset({
+    rulesets,
+    packet: { destination: to.ip, destinationPort: 80, protocol: 'tcp' },
+  }).value
+  expect(verdict.kind).toBe('allowed')
+  expect(branches?.map((branch) => branch.verdict.kind)).toEqual(['rejected'])
+  expect(branches?.[0]?.when.split('; or ')).toHaveLength(1000)
+})

@@ -86,6 +86,7 @@ describe('the golden scenario', () => {
     const marked = trace.hops.filter((hop) => hop.at.chain === 'KUBE-MARK-MASQ' && hop.at.line !== undefined)
     expect(marked).toHaveLength(1)
     expect(marked[0]?.share).toBe(0.3333)
+    expect(trace.masquerade.map((entry) => entry.condition)).toEqual(['it is sent to 10.244.1.9:8080'])
   })
 
   test('T24: a client that is remembered goes where it went before', () => {
@@ -135,9 +136,9 @@ describe('what is not known of the packet', () => {
     const trace = ask({ to: '10.96.10.1:80' })
     expect(trace.masquerade[0]?.condition).toBe('the source is outside 10.244.0.0/16')
     expect(trace.masquerade.slice(1).map((entry) => entry.condition)).toEqual([
-      'the source is 10.244.1.10',
-      'the source is 10.244.1.9',
-      'the source is 10.244.2.3',
+      'the source is 10.244.1.10 and it is sent to 10.244.1.10:8080',
+      'the source is 10.244.1.9 and it is sent to 10.244.1.9:8080',
+      'the source is 10.244.2.3 and it is sent to 10.244.2.3:8080',
     ])
   })
 
@@ -151,7 +152,14 @@ describe('what is not known of the packet', () => {
         branch.masquerade.map((entry) => entry.condition),
       ]),
     ).toEqual([
-      ['the source is inside 10.244.0.0/16', 2, ['the source is 10.244.1.9', 'the source is 10.244.2.3']],
+      [
+        'the source is inside 10.244.0.0/16',
+        2,
+        [
+          'the source is 10.244.1.9 and it is sent to 10.244.1.9:9000',
+          'the source is 10.244.2.3 and it is sent to 10.244.2.3:9000',
+        ],
+      ],
       ['a process on the node sends it', 2, ['always']],
     ])
   })

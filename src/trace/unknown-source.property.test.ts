@@ -25,6 +25,8 @@ type Answer = Pick<Trace, 'verdict' | 'targets' | 'masquerade'>
 /** What a condition says of this packet. A client is in no list yet, and nothing is done by chance. */
 function isTrue(condition: string, { packet, isLocalSource }: RulesetTraceInput): boolean {
   if (condition === 'always') return true
+  // Chance decides this one, for a packet whose source is known as well.
+  if (/^(it is sent to |for [\d.]+ % of connections)/.test(condition)) return true
   if (condition === 'a process on the node sends it') return isLocalSource === true
   const list = /^the client is (not )?in list /.exec(condition)
   if (list) return list[1] !== undefined
