@@ -86,6 +86,7 @@ describe('imports', () => {
 
   test('an import of itself ends', () => {
     expect(parse('import a\n', { a: 'import a\nimport a\n' }).value.blocks).toEqual([])
+    expect(shapeOf(`(a) {\n${'import a\n'.repeat(30)}}\n. {\n import a\n}\n`)).toEqual([[['.'], 53, []]])
   })
 })
 

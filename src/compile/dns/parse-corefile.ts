@@ -15,6 +15,8 @@ type Reading = {
   readonly snippets: Map<string, readonly Token[]>
   /** How many imports stand in one another. */
   readonly depth: number
+  /** How many imports are still followed in all: those that stand in themselves multiply. */
+  readonly budget: { left: number }
 }
 
 export function parseCorefile(
@@ -22,7 +24,7 @@ export function parseCorefile(
   origin: Origin,
   readImport: ReadImport = () => undefined,
 ): Parsed<Corefile> {
-  const reading: Reading = { findings: [], origin, readImport, snippets: new Map(), depth: 0 }
+  const reading: Reading = { findings: [], origin, readImport, snippets: new Map(), depth: 0, budget: { left: 1000 } }
   const blocks = parseBlocks(tokenizeCorefile(text), reading)
   reportEnvironment(text, reading)
   return { value: { blocks }, findings: reading.findings }
@@ -148,7 +150,8 @@ const deepest = 8
 
 /** A snippet's words, or those of the files; imports in imports end somewhere. */
 function importTokens(path: string, line: number, reading: Reading): readonly Token[] {
-  if (reading.depth >= deepest) return []
+  reading.budget.left -= 1
+  if (reading.depth >= deepest || reading.budget.left < 0) return []
   const snippet = reading.snippets.get(path)
   if (snippet !== undefined) return snippet
   const texts = reading.readImport(path)
