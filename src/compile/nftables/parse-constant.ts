@@ -10,10 +10,14 @@ const openTypes = new Set(['inet_service', 'inet_proto', 'devgroup', 'ether_type
 const address = /^[0-9a-fA-F:.]*[.:][0-9a-fA-F:.]*$/
 
 export function parseConstant(cursor: NftCursor, datatype: string): Expression {
+  const { isQuoted } = cursor
   const from = parseEnd(cursor, datatype)
-  if (!cursor.is('-')) return from
+  if (cursor.take('-')) return { kind: 'range', from, to: parseEnd(cursor, datatype) }
+  // `"lo"-5` is one range, a text and a word.
+  if (!isQuoted || cursor.isQuoted || !cursor.word.startsWith('-') || cursor.at !== cursor.lastEnd) return from
+  const to = buildWord(cursor.word.slice(1), datatype)
   cursor.advance()
-  return { kind: 'range', from, to: parseEnd(cursor, datatype) }
+  return { kind: 'range', from, to }
 }
 
 function parseEnd(cursor: NftCursor, datatype: string): Expression {
@@ -32,6 +36,8 @@ function parseEnd(cursor: NftCursor, datatype: string): Expression {
     cursor.advance()
     return buildConstant(`${word}:${cursor.takeText('the class')}`, 'string')
   }
+  // nft says so of a value whose type it has lost, and prints the number.
+  if (cursor.take('[')) for (const more of ['invalid', 'type', ']']) cursor.expect(more)
   return parseWord(word, datatype)
 }
 

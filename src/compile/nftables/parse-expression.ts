@@ -75,14 +75,15 @@ export function parseReference(cursor: NftCursor): Expression {
 }
 
 function parseConcat(cursor: NftCursor, want: Want): Expression {
-  const first = parseBits(cursor, { ...want, part: 0 }, 0)
+  const { datatypes, hasSelectors } = want
+  const first = parseBits(cursor, { datatype: datatypes[0] ?? '', hasSelectors }, 0)
   if (!cursor.is('.')) return first
   const parts = [first]
-  while (cursor.take('.')) parts.push(parseBits(cursor, { ...want, part: parts.length }, 0))
+  while (cursor.take('.')) parts.push(parseBits(cursor, { datatype: datatypes[parts.length] ?? '', hasSelectors }, 0))
   return { kind: 'concat', parts }
 }
 
-type PartWant = Want & { readonly part: number }
+type PartWant = { readonly datatype: string; readonly hasSelectors: boolean }
 
 function parseBits(cursor: NftCursor, want: PartWant, least: number): Expression {
   let left = parseAtom(cursor, want)
@@ -90,8 +91,8 @@ function parseBits(cursor: NftCursor, want: PartWant, least: number): Expression
     const found = cursor.isQuoted ? undefined : operators.get(cursor.word)
     if (found === undefined || found.level < least) return left
     cursor.advance()
-    const datatypes = datatypesOf(left, cursor.scope.sets)
-    const known = datatypes[0] === '' ? want : { ...want, datatypes, part: 0 }
+    const datatype = datatypesOf(left, cursor.scope.sets)[0] || want.datatype
+    const known = { datatype, hasSelectors: want.hasSelectors }
     left = { kind: 'binary', operator: found.operator, left, right: parseBits(cursor, known, found.level + 1) }
   }
 }
@@ -104,7 +105,7 @@ function parseAtom(cursor: NftCursor, want: PartWant): Expression {
     return inside
   }
   const selector = want.hasSelectors ? parseSelector(cursor, parseLeft) : undefined
-  return selector ?? parseConstant(cursor, want.datatypes[want.part] ?? '')
+  return selector ?? parseConstant(cursor, want.datatype)
 }
 
 /** `{ 22, 80-90 }`, with `: data` in maps; sets inside of sets are those of variables. */

@@ -92,6 +92,6 @@ export function textsOf(json: Json | undefined): string[] {
 /** The one key of `{"match": …}` and what it holds. */
 export function onlyEntry(json: Json | undefined): readonly [string, Json] | undefined {
   if (!isObject(json)) return undefined
-  const [first] = Object.entries(json)
-  return first === undefined ? undefined : [first[0], first[1] ?? null]
+  for (const key in json) return [key, json[key] ?? null]
+  return undefined
 }

@@ -95,10 +95,15 @@ function endOfStatement(text: string, from: number): number {
     } else if (open === 0) return index
     else if (found[0] === '\n') {
       if (lineEnd < 0) lineEnd = index
-      if (isTableHead(text, index + 1)) return lineEnd
+      if (!goesOn(text, index) || isTableHead(text, index + 1)) return lineEnd
     }
   }
   return lineEnd < 0 ? text.length : lineEnd
+}
+
+/** Only a script breaks a statement over lines, behind a brace or a comma. */
+function goesOn(text: string, lineEnd: number): boolean {
+  return /[{,\\][ \t\r]*$/.test(text.slice(Math.max(0, lineEnd - 20), lineEnd))
 }
 
 /** `# handle 5` behind an opening brace or a rule. */

@@ -6,7 +6,8 @@ import { columnOf, handleAt, isLineEnd, type Reader, skipBadStatement, skipForei
 import { ListedRule } from './parse-rule'
 import { createSet, parseElements, parseSetBody } from './parse-set'
 import { parseStatements } from './parse-statement'
-import type { Rule } from './statement'
+import type { Rule, Statement } from './statement'
+import type { NftCursor } from './tokenize-nft'
 
 /** From `{` on. A brace that does not close is told of the whole text. */
 export function parseTableBody(reader: Reader, table: DraftTable): void {
@@ -29,7 +30,8 @@ function parseTablePart(reader: Reader, table: DraftTable): void {
   else if (cursor.take('flags')) table.flags = takeWords(cursor, 'the flag')
   else parseNamedObject(reader, table)
   if (cursor.failure === undefined) return
-  if (cursor.at >= cursor.text.length || cursor.isAtTable()) closeBlock(reader)
+  const isLastLine = cursor.endOfLine(cursor.at) >= cursor.text.length
+  if (isLastLine || cursor.isAtTable()) cutBlock(reader)
   else skipBadStatement(reader, start, 'nft.bad-line')
 }
 
@@ -40,13 +42,14 @@ function isAtEnd(reader: Reader): boolean {
 }
 
 function closeBlock(reader: Reader): void {
+  if (reader.cursor.is('}')) reader.cursor.close('}')
+  else cutBlock(reader)
+}
+
+function cutBlock(reader: Reader): void {
   const { cursor } = reader
-  if (cursor.is('}')) {
-    cursor.close('}')
-    return
-  }
   reader.cutLine ??= reader.lineAt(cursor.at)
-  cursor.reset({ at: cursor.at, depth: 0 })
+  cursor.reset({ at: cursor.isAtTable() ? cursor.at : cursor.endOfLine(cursor.at), depth: 0 })
 }
 
 /** From its name on. */
@@ -111,7 +114,13 @@ function parseNamedObject(reader: Reader, table: DraftTable): void {
     addObject(reader, table, kind)
     return
   }
-  const line = cursor.text.slice(start.at, cursor.endOfLine(start.at))
+  const end = cursor.endOfLine(start.at)
+  const line = cursor.text.slice(start.at, end)
+  if (end === cursor.text.length) {
+    // Half a word, where the text was cut.
+    cursor.reset({ ...start, at: end })
+    return
+  }
   if (!/^[a-z][\w-]* .*\{(?: # handle \d+)?\s*$/.test(line)) {
     skipForeignLine(reader, start)
     return
@@ -166,12 +175,17 @@ export function parseChain(
   const depth = cursor.openLines()
   while (!cursor.is('}') && !isAtEnd(reader)) {
     if (isLineEnd(cursor)) cursor.advance()
-    else if (cursor.is('#')) cursor.reset({ at: cursor.endOfLine(cursor.at), depth: 0 })
+    else if (cursor.is('#') && !isLeftover(cursor)) cursor.reset({ at: cursor.endOfLine(cursor.at), depth: 0 })
     else if (isIndented && columnOf(cursor.text, cursor.at) <= reader.column) skipForeignLine(reader, cursor.place())
     else parseChainLine(reader, table, chain)
   }
   cursor.leaveLines(depth)
   closeBlock(reader)
+}
+
+/** nft 0.9 begins a rule with `#` when its first match is one of iptables that it cannot translate. */
+function isLeftover(cursor: NftCursor): boolean {
+  return cursor.text.slice(cursor.at, cursor.endOfLine(cursor.at)).includes(' counter packets ')
 }
 
 function parseChainLine(reader: Reader, table: DraftTable, chain: DraftChain): void {
@@ -219,8 +233,13 @@ export function parseListedRule(reader: Reader, table: DraftTable, chain: string
   const line = reader.lineAt(start.at)
   for (const to of jumps) notes.jumps.push({ table, chain, to, line })
   for (const to of lookups) notes.lookups.push({ table, chain, to, line })
-  if (statements.some(({ kind }) => kind === 'xt')) notes.signs.add('iptables-nft')
+  if (statements.some(isForeign)) notes.signs.add('iptables-nft')
   const text = cursor.text.slice(start.at, cursor.lastEnd)
   const handle = cursor.is('#') ? handleAt(cursor.text, cursor.at) : undefined
   return new ListedRule({ text, line, scope: table, ...(handle !== undefined && { handle }) })
+}
+
+/** What only iptables-nft writes. */
+function isForeign(statement: Statement): boolean {
+  return statement.kind === 'xt' || (statement.kind === 'other' && statement.text.startsWith('#'))
 }

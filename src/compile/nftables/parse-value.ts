@@ -4,7 +4,9 @@ import { parseDurationMilliseconds } from './parse-duration'
 import { flagTypes, symbolTableOf } from './parse-symbols'
 
 /** Types whose values are texts even where they look like numbers. */
-const textTypes = new Set(['ifname', 'string', 'ipv4_addr', 'ipv6_addr', 'ether_addr', 'lladdr', 'hour', 'cgroupsv2'])
+const textTypes = new Set(
+  'ifname string ipv4_addr ipv6_addr ether_addr lladdr hour cgroupsv2 iface_index realm'.split(' '),
+)
 
 /** A constant of this data type; `''` is a type that is not known. */
 export function buildConstant(raw: string | number | boolean, datatype: string): Expression {
@@ -42,7 +44,9 @@ export function parseNumeral(word: string): number | string {
 }
 
 /** With `-n` nft's JSON has the numbers of some names in the wrong order of bytes; such numbers mean nothing else. */
-export function buildJsonConstant(raw: string | number | boolean, datatype: string): Expression {
+export function buildJsonConstant(told: string | number | boolean, datatype: string): Expression {
+  // nft says so of a value whose type it has lost.
+  const raw = typeof told === 'string' && told.endsWith(' [invalid type]') ? parseNumeral(told.slice(0, -15)) : told
   if (typeof raw === 'number' && (datatype === 'ether_type' || datatype === 'arp_op')) {
     const swapped = ((raw & 0xff) << 8) | (raw >> 8)
     if (symbolTableOf(datatype)?.names.has(raw) === false) {
