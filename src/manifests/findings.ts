@@ -110,6 +110,10 @@ export const manifestFindings = {
     severity: 'info',
     meaning: 'Workloads without pods in the input were given the pods they imply.',
   },
+  'workload.no-template': {
+    severity: 'error',
+    meaning: 'A workload has no template of its pods, which the API server would refuse; no pods are implied.',
+  },
   'workload.too-many-pods': {
     severity: 'error',
     meaning: 'A workload asks for more pods than a cluster can hold; none are implied.',

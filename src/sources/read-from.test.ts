@@ -160,7 +160,7 @@ describe('a folder', () => {
       list('PodList', 'v1', {
         metadata: { name: 'web-0', namespace: 'shop' },
         spec: { nodeName: 'node-a' },
-        status: { phase: 'Running', podIP: '10.244.1.5', conditions: [] },
+        status: { phase: 'Running', podIP: '10.244.1.5', conditions: [{ type: 'Ready', status: 'True' }] },
       }),
     )
     put(

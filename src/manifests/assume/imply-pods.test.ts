@@ -99,8 +99,11 @@ describe('a workload without pods implies them', () => {
   })
 
   test('a CronJob: one pod of one job, none when it is suspended or between runs', () => {
-    const { pods } = imply(rawWorkload('CronJob', 'report'))
-    expect(pods()).toHaveLength(1)
+    const { pods, find } = imply(rawWorkload('CronJob', 'report'))
+    expect(pods()).toMatchObject([{ isReady: false, meta: { assumed: ['*'] } }])
+    expect(find('workload.implied-pods').message).toContain('CronJob shop/report (1, not ready between runs)')
+    const active = imply(rawWorkload('CronJob', 'report', { status: { active: [{ name: 'report-1' }] } }))
+    expect(active.pods()).toMatchObject([{ isReady: true }])
     expect(pods()[0]?.meta.ownerReferences[0]).toMatchObject({
       kind: 'Job',
       name: expect.stringMatching(/^report-\d{8}$/),
@@ -197,9 +200,42 @@ describe('workloads that cannot have their pods', () => {
     expect(problems).toEqual(['manifest.bad-value'])
   })
 
-  test('a workload without spec implies one pod with nothing in it', () => {
-    const { pods } = imply({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', namespace: 'shop' } })
-    expect(pods()).toMatchObject([{ containers: [], meta: { labels: {} } }])
+  test.each([
+    [undefined, 'spec.template'],
+    [{}, 'spec.template'],
+    [{ template: null }, 'spec.template'],
+    [{ template: { metadata: { labels: { app: 'web' } } } }, 'spec.template.spec'],
+  ])('a workload with spec %j has no template, so it implies no pod', (spec, path) => {
+    const { pods, findings } = imply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec,
+    })
+    expect(pods()).toEqual([])
+    expect(findings.slice(0, 1)).toMatchObject([{ code: 'workload.no-template', severity: 'error', path }])
+  })
+
+  test('a spec of the wrong type is told once', () => {
+    const { findings } = imply({ apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'x' }, spec: 'y' })
+    const told = findings.map(({ path, message }) => `${path} ${message}`)
+    expect(new Set(told).size).toBe(told.length)
+  })
+
+  test.each([
+    [-3, 0, '-3 is not a whole number of 0 or more; it counts as 0'],
+    [2.5, 1, '2.5 is not a whole number of 0 or more; it counts as 1'],
+    ['three', 1, '"three" is not a whole number of 0 or more; it counts as 1'],
+    ['2', 2, 'the text "2" is read as 2'],
+    [
+      1_000_000_000_000,
+      0,
+      'the workload asks for 1000000000000 pods, which makes more than the 150000 a cluster can hold; none are implied',
+    ],
+  ])('replicas %j imply %i pods, and the sentence says why', (replicas, count, message) => {
+    const { pods, findings } = imply(rawWorkload('Deployment', 'web', { replicas }))
+    expect(pods()).toHaveLength(count)
+    expect(findings.filter(({ severity }) => severity === 'error')).toMatchObject([{ path: 'spec.replicas', message }])
   })
 })
 

@@ -24,10 +24,10 @@ export function implyPods(draft: Draft): void {
     if (withPods.has(key)) continue
     const nodes = workload.count === 'each-node' ? nodesFor(workload, draft) : []
     const wanted = workload.count === 'each-node' ? nodes.length : workload.count
-    if (wanted === 0 || !canImply(draft, workload, count + wanted)) continue
+    if (wanted === 0 || !canImply(draft, workload, { wanted, total: count + wanted })) continue
     for (let index = 0; index < wanted; index++) addPod(draft, workload, { index, nodeName: nodes[index]?.meta.name })
     count += wanted
-    implied.push(`${key} (${wanted})`)
+    implied.push(`${key} (${wanted}${isBetweenRuns(workload) ? ', not ready between runs' : ''})`)
   }
   if (count === 0) return
   const message = `${countOf(implied.length, 'workload')} without pods in the input got the ${countOf(count, 'pod')} implied: ${listOf(implied, 5)}`
@@ -44,11 +44,23 @@ function nodesFor({ template }: Workload, draft: Draft): readonly ClusterNode[] 
   )
 }
 
-function canImply(draft: Draft, { kind, meta, count }: Workload, total: number): boolean {
+function isBetweenRuns({ kind, readyCount }: Workload): boolean {
+  return kind === 'CronJob' && readyCount === 0
+}
+
+type Wish = { readonly wanted: number; readonly total: number }
+
+function canImply(draft: Draft, { kind, meta }: Workload, { wanted, total }: Wish): boolean {
   const place = { object: refOf(meta), origin: meta.origin }
   if (total > mostPods) {
-    const message = `the workload asks for ${count} pods, which makes more than the ${mostPods} a cluster can hold; none are implied`
-    draft.findings.push(manifestFinding('workload.too-many-pods', { message, ...place, path: 'spec.replicas' }))
+    const message = `the workload asks for ${wanted} pods, which makes more than the ${mostPods} a cluster can hold; none are implied`
+    draft.findings.push(
+      manifestFinding('workload.too-many-pods', {
+        message,
+        ...place,
+        ...(kind !== 'DaemonSet' && { path: kind === 'Job' ? 'spec.parallelism' : 'spec.replicas' }),
+      }),
+    )
     return false
   }
   // The controllers write the name into a label of each pod, which takes 63 characters.

@@ -9,6 +9,8 @@ export type Reading = {
   readonly kind: string
   readonly origin: Origin
   readonly findings: Finding[]
+  /** What was said of it: a field may be read twice, but is told once. */
+  told?: Set<string>
   namespace: string
   name: string
 }
@@ -133,15 +135,23 @@ export type Bounds = { readonly from: number; readonly to: number; readonly noun
 
 export const portBounds: Bounds = { from: 1, to: 65535, noun: 'a port number from 1 to 65535' }
 
-/** A whole number within bounds; a text of digits is read as its number, which the API server would not do. */
-export function numberAt(fields: Fields, key: string, bounds: Bounds): number | undefined {
+/**
+ * A whole number within bounds; a text of digits is read as its number, which the API server would not do. Anything else
+ * is told with what `otherwise` says.
+ */
+export function numberAt(
+  fields: Fields,
+  key: string,
+  bounds: Bounds,
+  otherwise = 'it is left out',
+): number | undefined {
   const value = fields.values[key]
   if (value === undefined || value === null) return undefined
-  const digits = typeof value === 'string' && /^\d{1,9}$/.test(value)
+  const digits = typeof value === 'string' && /^\d{1,15}$/.test(value)
   const number = digits ? Number(value) : value
   if (typeof number !== 'number' || !Number.isInteger(number) || number < bounds.from || number > bounds.to) {
     const code = typeof number === 'number' ? 'manifest.bad-value' : 'manifest.wrong-type'
-    report(fields, key, { code, message: `${describeValue(value)} is not ${bounds.noun}; it is left out` })
+    report(fields, key, { code, message: `${describeValue(value)} is not ${bounds.noun}; ${otherwise}` })
     return undefined
   }
   if (digits) {
@@ -199,6 +209,10 @@ export type Report = { readonly message: string; readonly code?: ManifestFinding
 export function report(fields: Fields, key: string, { message, code = 'manifest.wrong-type', hint }: Report): void {
   const path = pathOf(fields, key)
   const { kind, namespace, name, origin, findings } = fields.reading
+  fields.reading.told ??= new Set()
+  const { told } = fields.reading
+  if (told.has(`${path}\n${message}`)) return
+  told.add(`${path}\n${message}`)
   const object = namespace === '' ? { kind, name } : { kind, namespace, name }
   findings.push(
     manifestFinding(code, {

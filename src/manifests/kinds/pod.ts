@@ -51,6 +51,7 @@ export function parsePod(root: Fields, meta: Meta): Writable<Pod> {
   const spec = mapAt(root, 'spec')
   const status = mapAt(root, 'status')
   const podIPs = addressesOf(status, 'podIPs', 'podIP')
+  const phase = podIPs.length > 0 ? 'Running' : 'Pending'
   const assumesPhase = podIPs.length > 0 && !has(status, 'phase')
   // Written out rather than spread: this runs once for each of a hundred thousand pods.
   const pod: Writable<Pod> = {
@@ -59,7 +60,7 @@ export function parsePod(root: Fields, meta: Meta): Writable<Pod> {
     initContainers: parseContainers(spec, 'initContainers'),
     hostNetwork: flagAt(spec, 'hostNetwork') ?? false,
     dnsPolicy: nameAt(spec, 'dnsPolicy') ?? 'ClusterFirst',
-    phase: wordAt(status, 'phase', phases) ?? (podIPs.length > 0 ? 'Running' : 'Pending'),
+    phase: wordAt(status, 'phase', phases, `${phase} counts`) ?? phase,
     podIPs,
     hostIPs: addressesOf(status, 'hostIPs', 'hostIP'),
     isReady: parseReady(status, podIPs.length > 0),
@@ -130,7 +131,7 @@ function parseContainerPorts(container: Fields): readonly ContainerPort[] {
 /** TCP when absent; undefined when it cannot be read, and then the port should be left out with it. */
 export function protocolAt(entry: Fields): Protocol | undefined {
   const value = entry.values.protocol ?? ''
-  return value === 'TCP' || value === '' ? 'TCP' : wordAt(entry, 'protocol', protocols)
+  return value === 'TCP' || value === '' ? 'TCP' : wordAt(entry, 'protocol', protocols, 'this port is left out')
 }
 
 /** Empty when absent; undefined for one that no port can have, and then the port is left out with it. */

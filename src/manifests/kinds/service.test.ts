@@ -118,7 +118,7 @@ describe('ports of a Service', () => {
       'an unknown protocol',
       { port: 81, protocol: 'TLS' },
       'spec.ports[1].protocol',
-      '"TLS" is none of TCP, UDP, SCTP; it is left out',
+      '"TLS" is none of TCP, UDP, SCTP; this port is left out',
     ],
     [
       'a targetPort that is a map',
@@ -182,6 +182,14 @@ describe('ports of a Service', () => {
 
   test('one number over two protocols is fine', () => {
     expect(ports({ name: 'dns', port: 53, protocol: 'UDP' }, { name: 'dns-tcp', port: 53 }).problems).toEqual([])
+  })
+
+  test('a clusterIP of the wrong type is told once, and none is assumed', () => {
+    const { service, findings } = buildFrom([rawService('web', { clusterIP: 10 })])
+    expect(service('web').clusterIPs).toEqual([])
+    expect(findings.filter(({ path }) => path === 'spec.clusterIP').map(({ message }) => message)).toEqual([
+      '10 stands where an IP address is wanted; it is left out',
+    ])
   })
 
   test('a Service without ports is told, unless it is headless', () => {

@@ -41,7 +41,7 @@ const affinityBounds: Bounds = { from: 1, to: 86400, noun: 'a number of seconds 
 
 export function parseService(root: Fields, meta: Meta): ServiceText {
   const spec = mapAt(root, 'spec')
-  const type = wordAt(spec, 'type', types) ?? 'ClusterIP'
+  const type = wordAt(spec, 'type', types, 'the Service counts as ClusterIP') ?? 'ClusterIP'
   const clusterIPs = type === 'ExternalName' ? [] : parseClusterIps(spec)
   const service: Writable<Service> = {
     meta,
@@ -52,8 +52,8 @@ export function parseService(root: Fields, meta: Meta): ServiceText {
     externalIPs: addressesAt(spec, 'externalIPs'),
     loadBalancerIngress: parseIngress(root),
     loadBalancerSourceRanges: cidrsAt(spec, 'loadBalancerSourceRanges'),
-    externalTrafficPolicy: wordAt(spec, 'externalTrafficPolicy', trafficPolicies) ?? 'Cluster',
-    internalTrafficPolicy: wordAt(spec, 'internalTrafficPolicy', trafficPolicies) ?? 'Cluster',
+    externalTrafficPolicy: wordAt(spec, 'externalTrafficPolicy', trafficPolicies, 'Cluster counts') ?? 'Cluster',
+    internalTrafficPolicy: wordAt(spec, 'internalTrafficPolicy', trafficPolicies, 'Cluster counts') ?? 'Cluster',
     healthCheckNodePort: portOrZeroAt(spec, 'healthCheckNodePort'),
     publishNotReadyAddresses: flagAt(spec, 'publishNotReadyAddresses') ?? false,
   }
@@ -88,7 +88,7 @@ function parseSelector(spec: Fields): Labels {
 }
 
 function hasClusterIp(spec: Fields): boolean {
-  return nameAt(spec, 'clusterIP') !== undefined || itemsAt(spec, 'clusterIPs').length > 0
+  return (has(spec, 'clusterIP') && spec.values.clusterIP !== '') || itemsAt(spec, 'clusterIPs').length > 0
 }
 
 /** `clusterIPs` from `clusterIP` when that stands alone; `None` makes a Service headless. */
@@ -124,15 +124,17 @@ function parseFamilies(spec: Fields, clusterIPs: readonly string[]): readonly Fa
 }
 
 function parseAffinity(spec: Fields): number | undefined {
-  if (wordAt(spec, 'sessionAffinity', affinities) !== 'ClientIP') return undefined
+  if (wordAt(spec, 'sessionAffinity', affinities, 'None counts') !== 'ClientIP') return undefined
   const clientIp = mapAt(mapAt(spec, 'sessionAffinityConfig'), 'clientIP')
-  return numberAt(clientIp, 'timeoutSeconds', affinityBounds) ?? 10800
+  return numberAt(clientIp, 'timeoutSeconds', affinityBounds, '10800 counts') ?? 10800
 }
 
 function parseIngress(root: Fields): readonly LoadBalancerIngress[] {
   if (!has(root, 'status')) return []
   return mapsAt(mapAt(mapAt(root, 'status'), 'loadBalancer'), 'ingress').map((entry) => {
-    const ingress: Writable<LoadBalancerIngress> = { ipMode: wordAt(entry, 'ipMode', ingressModes) ?? 'VIP' }
+    const ingress: Writable<LoadBalancerIngress> = {
+      ipMode: wordAt(entry, 'ipMode', ingressModes, 'VIP counts') ?? 'VIP',
+    }
     const ip = addressAt(entry, 'ip')
     const hostname = nameAt(entry, 'hostname')
     if (ip !== undefined) ingress.ip = ip

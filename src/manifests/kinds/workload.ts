@@ -38,28 +38,53 @@ export type Workload = {
   readonly isIndexed: boolean
 }
 
-const counts: Bounds = { from: 0, to: 2 ** 31 - 1, noun: 'a whole number from 0' }
+/** More than any cluster holds is told where pods are implied. */
+const counts: Bounds = { from: 0, to: Number.MAX_VALUE, noun: 'a whole number of 0 or more' }
 
 export function parseWorkload(root: Fields, meta: Meta, kind: WorkloadKind): Workload {
   const spec = mapAt(root, 'spec')
+  const status = mapAt(root, 'status')
   const jobSpec = kind === 'CronJob' ? mapAt(mapAt(spec, 'jobTemplate'), 'spec') : spec
   const template = parseTemplate(mapAt(jobSpec, 'template'))
+  const told = { spec, status, jobSpec }
+  const count = countPods(told, kind)
   const workload: Writable<Workload> = {
     kind,
     meta,
-    count: countPods(root, kind),
+    count: hasTemplate(jobSpec) ? count : 0,
     template,
-    firstOrdinal: numberAt(mapAt(spec, 'ordinals'), 'start', counts) ?? 0,
+    firstOrdinal: countAt(mapAt(spec, 'ordinals'), 'start', 0),
     isIndexed: nameAt(jobSpec, 'completionMode') === 'Indexed',
   }
   const selector = selectorAt(jobSpec, 'selector')
-  const readyCount = countReady(mapAt(root, 'status'), kind)
+  const readyCount = countReady(status, kind)
   const serviceName = plainNameAt(spec, 'serviceName')
   if (selector !== undefined) workload.selector = selector
   if (readyCount !== undefined) workload.readyCount = readyCount
   if (serviceName !== undefined) workload.serviceName = serviceName
-  checkSelector(spec, workload)
+  if (hasTemplate(jobSpec)) checkSelector(spec, workload)
+  else reportNoTemplate(jobSpec)
   return workload
+}
+
+function hasTemplate(jobSpec: Fields): boolean {
+  return has(mapAt(jobSpec, 'template'), 'spec')
+}
+
+function reportNoTemplate(jobSpec: Fields): void {
+  const key = has(jobSpec, 'template') ? 'template.spec' : 'template'
+  report(mapAt(jobSpec, 'template'), has(jobSpec, 'template') ? 'spec' : '', {
+    code: 'workload.no-template',
+    message: `there is no ${key}, so no pods are implied`,
+    hint: 'write the template of the pods',
+  })
+}
+
+/** A number below zero counts as none, and what is no whole number as `otherwise`. */
+function countAt(fields: Fields, key: string, otherwise: number): number {
+  const value = fields.values[key]
+  const isBelow = typeof value === 'number' && value < 0
+  return numberAt(fields, key, counts, `it counts as ${isBelow ? 0 : otherwise}`) ?? (isBelow ? 0 : otherwise)
 }
 
 function parseTemplate(template: Fields): PodTemplate {
@@ -84,37 +109,40 @@ function isSeen(status: Fields): boolean {
   return has(status, 'observedGeneration')
 }
 
-function countPods(root: Fields, kind: WorkloadKind): number | 'each-node' {
-  const spec = mapAt(root, 'spec')
-  const status = mapAt(root, 'status')
+/** `jobSpec` is the spec that holds the template. */
+type Told = { readonly spec: Fields; readonly status: Fields; readonly jobSpec: Fields }
+
+function countPods({ spec, status, jobSpec }: Told, kind: WorkloadKind): number | 'each-node' {
   if (kind === 'Job') return countJob(spec, status)
-  if (kind === 'CronJob') return countCronJob(spec, status)
+  if (kind === 'CronJob') return countCronJob({ spec, status, jobSpec })
   if (kind === 'DaemonSet') {
-    return isSeen(status) && (numberAt(status, 'currentNumberScheduled', counts) ?? 0) === 0 ? 0 : 'each-node'
+    return isSeen(status) && countAt(status, 'currentNumberScheduled', 0) === 0 ? 0 : 'each-node'
   }
-  return (isSeen(status) ? (numberAt(status, 'replicas', counts) ?? 0) : numberAt(spec, 'replicas', counts)) ?? 1
+  return isSeen(status) ? countAt(status, 'replicas', 0) : countAt(spec, 'replicas', 1)
 }
 
+/** The pod of a CronJob is between two runs unless the status says that it runs. */
 function countReady(status: Fields, kind: WorkloadKind): number | undefined {
-  if (kind === 'Job' || kind === 'CronJob' || !isSeen(status)) return undefined
-  return numberAt(status, kind === 'DaemonSet' ? 'numberReady' : 'readyReplicas', counts) ?? 0
+  if (kind === 'CronJob') return itemsAt(status, 'active').length > 0 ? undefined : 0
+  if (kind === 'Job' || !isSeen(status)) return undefined
+  return countAt(status, kind === 'DaemonSet' ? 'numberReady' : 'readyReplicas', 0)
 }
 
 function countJob(spec: Fields, status: Fields): number {
   if (flagAt(spec, 'suspend') === true) return 0
   if (conditionAt(status, 'Complete') === true || conditionAt(status, 'Failed') === true) return 0
-  return has(status, 'startTime') ? (numberAt(status, 'active', counts) ?? 0) : countJobSpec(spec)
+  return has(status, 'startTime') ? countAt(status, 'active', 0) : countJobSpec(spec)
 }
 
 function countJobSpec(spec: Fields): number {
-  const parallelism = numberAt(spec, 'parallelism', counts) ?? 1
-  return Math.min(parallelism, numberAt(spec, 'completions', counts) ?? parallelism)
+  const parallelism = countAt(spec, 'parallelism', 1)
+  return Math.min(parallelism, countAt(spec, 'completions', parallelism))
 }
 
 /** One that has never run is taken to run one job; one that has run tells which of its jobs are active. */
-function countCronJob(spec: Fields, status: Fields): number {
+function countCronJob({ spec, status, jobSpec }: Told): number {
   if (flagAt(spec, 'suspend') === true) return 0
   const hasRun = has(status, 'lastScheduleTime') || has(status, 'active')
   if (hasRun && itemsAt(status, 'active').length === 0) return 0
-  return Math.min(1, countJobSpec(mapAt(mapAt(spec, 'jobTemplate'), 'spec')))
+  return Math.min(1, countJobSpec(jobSpec))
 }
