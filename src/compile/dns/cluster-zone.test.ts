@@ -235,6 +235,18 @@ describe('options of the kubernetes plugin', () => {
     expect(ask('a.pin._zone.db').rcode).toBe('NXDOMAIN')
   })
 
+  test('ptr_hostname_only leaves names to endpoints that have one', () => {
+    const text = kubernetes('ptr_hostname_only')
+    expect(dataOf(ask('20.1.244.10.in-addr.arpa.', 'PTR', { text }))).toEqual(['db-0.db.shop.svc.cluster.local.'])
+    expect(ask('9.1.244.10.in-addr.arpa.', 'PTR', { text }).rcode).toBe('NXDOMAIN')
+  })
+
+  test('a zone of ServiceImports is not known', () => {
+    const text = '. {\n kubernetes cluster.local clusterset.local {\n  multicluster clusterset.local\n }\n}\n'
+    expect(ask('web.shop.svc.clusterset.local.', 'A', { text }).unsure).toHaveLength(1)
+    expect(ask('web', 'A', { text }).unsure).toBeUndefined()
+  })
+
   test('labels selects the objects that are served', () => {
     expect(ask('web', 'A', { text: kubernetes('labels tier in (front, back)') }).rcode).toBe('NXDOMAIN')
     expect(dataOf(ask('web', 'A', { text: kubernetes('labels !tier') }))).toEqual(['10.96.10.1'])

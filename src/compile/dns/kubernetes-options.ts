@@ -16,6 +16,10 @@ export type KubernetesOptions = {
   readonly hasEndpoints: boolean
   readonly ignoresEmptyServices: boolean
   readonly isZonal: boolean
+  /** Only endpoints with a hostname of their own have PTR records. */
+  readonly pointersNeedHostname: boolean
+  /** Zones of ServiceImports, which Portolan does not read. */
+  readonly multiclusterZones: readonly string[]
   readonly fallthrough: Fallthrough
 }
 
@@ -33,6 +37,8 @@ export function defaultOptions(zones: readonly string[]): KubernetesOptions {
     hasEndpoints: true,
     ignoresEmptyServices: false,
     isZonal: false,
+    pointersNeedHostname: false,
+    multiclusterZones: [],
     fallthrough: [],
   }
 }

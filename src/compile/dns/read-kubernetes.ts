@@ -61,6 +61,12 @@ function readOption(option: Directive, draft: Draft, notes: Notes): void {
     case 'zonal':
       draft.isZonal = true
       return
+    case 'ptr_hostname_only':
+      draft.pointersNeedHostname = true
+      return
+    case 'multicluster':
+      draft.multiclusterZones = args.flatMap(zonesOfOrigin)
+      return
     case 'fallthrough':
       draft.fallthrough = parseFallthrough(args)
       return

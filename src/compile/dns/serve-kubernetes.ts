@@ -7,7 +7,15 @@ import { endpointLabel, findTargets, type Target, type ZoneView } from './find-t
 import { primaryZone } from './kubernetes-options'
 import { parseQuestion } from './parse-question'
 import type { Handler, Plugin } from './plugin'
-import { type DnsRecord, emptyReply, type Forwarded, type PointerRecord, type Question, type Reply } from './record'
+import {
+  type DnsRecord,
+  emptyReply,
+  type Forwarded,
+  type PointerRecord,
+  type Question,
+  type Reply,
+  withDoubt,
+} from './record'
 import { serviceRecords } from './service-records'
 import { startRecord } from './start-record'
 
@@ -34,7 +42,10 @@ export function serveKubernetes(deps: KubernetesDeps): Plugin {
         const reply = next(question)
         return { ...reply, because: `${outcome.because}; it falls through: ${reply.because}` }
       }
-      return replyOf(outcome, startRecord(zone, ttl))
+      const reply = replyOf(outcome, startRecord(zone, ttl))
+      return deps.options.multiclusterZones.includes(matched)
+        ? withDoubt(reply, `${matched} is a zone of ServiceImports, which Portolan does not read`)
+        : reply
     },
   }
 }
@@ -250,7 +261,10 @@ function pointerNames(address: string, { index, options }: KubernetesDeps): read
   }
   return index
     .endpointsAt(address)
-    .filter(({ slice }) => isShown(slice.meta.namespace))
+    .filter(({ slice, endpoint }) => {
+      const isNamed = !options.pointersNeedHostname || (endpoint.hostname ?? '') !== ''
+      return isNamed && isShown(slice.meta.namespace)
+    })
     .map(({ slice: { meta }, endpoint }) => {
       const label = endpointLabel(endpoint, address, options.usesPodNames)
       return `${label}.${meta.labels[serviceNameLabel]}.${meta.namespace}.svc`
