@@ -9,6 +9,10 @@ export const manifestFindings = {
     meaning: 'One YAML document of a file cannot be read; the others are used.',
   },
   'manifest.unreadable-text': { severity: 'error', meaning: 'Nothing of a text can be used; the message says why.' },
+  'manifest.no-objects': {
+    severity: 'warning',
+    meaning: 'A text is null, or a list without items, so that it holds no objects.',
+  },
   'manifest.not-an-object': {
     severity: 'warning',
     meaning: 'Something that is no Kubernetes object stands among the objects; it is left out.',

@@ -74,10 +74,20 @@ describe('the shapes of JSON', () => {
     expect(objectsIn(text)).toEqual(['Pod a @ 1 items[0]', 'Pod b @ 5 items[0]'])
   })
 
-  test('an empty List is an answer, not a mistake; so is items: null', () => {
+  test('an empty List is an answer, and told; so is items: null', () => {
     expect(objectsIn(list())).toEqual([])
     expect(objectsIn({ kind: 'PodList', apiVersion: 'v1', items: null })).toEqual([])
     expect(objectsIn('[]')).toEqual([])
+    for (const text of ['null', '[]', 'kind: List\nitems: null', '{"kind":"PodList","items":[]}']) {
+      expect(parseManifestText(text, 'f').findings).toMatchObject([
+        {
+          code: 'manifest.no-objects',
+          severity: 'warning',
+          message: 'there are no objects in it',
+          origin: { file: 'f' },
+        },
+      ])
+    }
   })
 })
 
@@ -139,9 +149,14 @@ describe('what is no Kubernetes object', () => {
     expect(refusalOf('replicas: 3\n')).toEqual({
       reason: 'foreign',
       message:
-        'line 1: the map is no Kubernetes object (it has neither kind nor apiVersion), and is left out; give objects as kubectl get -o yaml or -o json prints them',
+        'line 1: the map is no Kubernetes object (it has neither kind nor apiVersion); give objects as kubectl get -o yaml or -o json prints them',
     })
     expect(refusalOf('just words')).toMatchObject({ reason: 'foreign' })
+  })
+
+  test('what kubectl says in place of objects is told as such', () => {
+    expect(refusalOf('Error from server (Forbidden): pods is forbidden\n')?.reason).toBe('broken')
+    expect(refusalOf('NAME   READY   STATUS\nweb-0  1/1     Running\n')?.reason).toBe('foreign')
   })
 
   test('an error that the API server answered is told as such', () => {

@@ -6,6 +6,7 @@ import { parseDocument } from './text/parse-document'
 import { type JsonRefusal, parseJson } from './text/parse-json'
 import type { YamlProblem } from './text/parse-yaml'
 import type { RawObject } from './text/raw-object'
+import { recogniseText } from './text/recognise-text'
 import { splitYaml, type YamlDocument } from './text/split-yaml'
 
 /** Why nothing of a text is used: `foreign` is readable but no Kubernetes object, `cut-short` would give half an answer. */
@@ -18,15 +19,17 @@ const remedy = 'write the objects into it, for example with kubectl get pods,ser
 /** `file` is the name that findings give. */
 export function parseManifestText(marked: string, file: string): ParsedText {
   const text = marked.startsWith('\ufeff') ? marked.slice(1) : marked
-  const gathered: Gathered = { objects: [], findings: [], seenLists: new Set() }
+  const gathered: Gathered = { objects: [], findings: [], seenLists: new Set(), hasList: false }
   const first = firstCharacter(text)
   if (first === '') return refuse('empty', `it is empty; ${remedy}`)
+  const known = recogniseText(text)
+  if (known !== undefined) return refuse(known.isError ? 'broken' : 'foreign', known.message)
   const json = first === '{' || first === '[' ? parseJson(text) : undefined
   if (json !== undefined && 'length' in json) {
     for (const { value, line } of json) {
       gatherObjects({ value, origin: line === undefined ? { file } : { file, line } }, gathered)
     }
-    return parsed(gathered)
+    return parsed(gathered, file)
   }
   if (json?.isCut) {
     return refuse('cut-short', `the JSON ends too early, at ${json.place} (${json.reason}); write the whole file again`)
@@ -54,7 +57,7 @@ function parseDocuments(documents: readonly YamlDocument[], { file, json, gather
     return refuse('broken', `line ${first.origin?.line}: ${first.message}; ${first.hint}`)
   }
   for (const finding of broken) gathered.findings.push(finding)
-  return parsed(gathered)
+  return parsed(gathered, file)
 }
 
 function brokenPart({ line, reason, hint }: YamlProblem, file: string): Finding {
@@ -67,14 +70,21 @@ function firstCharacter(text: string): string {
   return /\S/.exec(text)?.[0] ?? ''
 }
 
-/** A text that holds something, but nothing that is an object, is refused; an empty List is an answer. */
-function parsed(gathered: Gathered): ParsedText {
+/** A text that holds something, but nothing that is an object, is refused; an empty List is an answer, and told. */
+function parsed(gathered: Gathered, file: string): ParsedText {
   const first = gathered.findings.find(({ code }) => code !== 'manifest.nested-list')
   if (gathered.objects.length === 0 && first !== undefined) {
     const { line, index } = first.origin ?? {}
     const place = index ?? (line === undefined ? undefined : `line ${line}`)
     const reason = first.code === 'manifest.not-an-object' ? 'foreign' : 'broken'
-    return refuse(reason, [place, `${first.message}; ${first.hint}`].filter((part) => part !== undefined).join(': '))
+    // Of a text that is refused whole, no part is left out.
+    const message = first.message.replace(/(?:, and|; it) is left out$/, '')
+    return refuse(reason, [place, `${message}; ${first.hint}`].filter((part) => part !== undefined).join(': '))
+  }
+  if (gathered.objects.length === 0) {
+    const message = 'there are no objects in it'
+    const place = { ...(gathered.hasList && { path: 'items' }), origin: { file } }
+    gathered.findings.push(manifestFinding('manifest.no-objects', { message, ...place, hint: remedy }))
   }
   return { value: gathered.objects, findings: gathered.findings }
 }

@@ -52,7 +52,7 @@ describe('input that cannot be read at all ends in one sentence with place and r
     [
       'values.yaml',
       'input.not-objects',
-      'line 1: the map is no Kubernetes object (it has neither kind nor apiVersion), and is left out; give objects as kubectl get -o yaml or -o json prints them',
+      'line 1: the map is no Kubernetes object (it has neither kind nor apiVersion); give objects as kubectl get -o yaml or -o json prints them',
     ],
     [
       'api-error.yaml',

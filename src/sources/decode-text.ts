@@ -13,26 +13,28 @@ export type Decoded =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'foreign'; readonly message: string }
 
-/** `name` is what a sentence calls the input. Throws `Failure` for gzip data that is damaged or too large. */
-export async function decodeText(bytes: Buffer, name: string): Promise<Decoded> {
-  return startsWith(bytes, [0x1f, 0x8b]) ? decodePlain(await unpack(bytes, name)) : decodePlain(bytes)
+/** `name` is what a sentence calls the input, `remedy` what to do about one that is too large. */
+export type Named = { readonly name: string; readonly remedy: string }
+
+/** Throws `Failure` for gzip data that is damaged or too large. */
+export async function decodeText(bytes: Buffer, named: Named): Promise<Decoded> {
+  return startsWith(bytes, [0x1f, 0x8b]) ? decodePlain(await unpack(bytes, named)) : decodePlain(bytes)
 }
 
-export function tooLarge(name: string): Failure {
+export function tooLarge(name: string, remedy: string): Failure {
   const most = Math.floor(mostBytes / 1e6)
-  const remedy = 'split it into several files, or take fewer kinds or namespaces with kubectl get'
   return new Failure(
     'input.too-large',
     `${name} holds more than ${most} MB, the most that can be read at once; ${remedy}`,
   )
 }
 
-async function unpack(bytes: Buffer, name: string): Promise<Buffer> {
+async function unpack(bytes: Buffer, { name, remedy }: Named): Promise<Buffer> {
   try {
     return await promisify(gunzip)(bytes, { maxOutputLength: mostBytes })
   } catch (error) {
     const code = codeOf(error)
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(name)
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(name, remedy)
     const fact = code === 'Z_BUF_ERROR' ? 'the gzip data ends too early' : 'its gzip data is damaged'
     throw new Failure('input.unreadable', `${name} cannot be read: ${fact}; write the file again`, error)
   }

@@ -14,7 +14,8 @@ export const sourceFindings = {
   },
   'source.ignored-files': {
     severity: 'info',
-    meaning: 'Files of a folder were left aside, as their names are not those of YAML, JSON or gzip files.',
+    meaning:
+      'Files of a folder were left aside: hidden ones, and those that are not named as YAML, JSON or gzip files.',
   },
 } as const satisfies Readonly<Record<string, Meaning>>
 

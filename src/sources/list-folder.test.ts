@@ -29,9 +29,9 @@ test('folders and files stand in one order, by name', async () => {
   expect((await list()).files).toEqual(['Z.yaml', 'a/1.yml', 'a/2.json', 'b.yaml', 'c/d/e.yaml.gz'])
 })
 
-test('names decide what is read, in any case; hidden files are not even counted', async () => {
-  touch('A.YAML', 'b.JSON', 'c.txt', 'd', 'e.yaml.bak', '.f.yaml', '.git/g.yaml')
-  expect(await list()).toEqual({ files: ['A.YAML', 'b.JSON'], ignored: ['c.txt', 'd', 'e.yaml.bak'] })
+test('names decide what is read, in any case; hidden files are left aside, and counted where they look like objects', async () => {
+  touch('A.YAML', 'b.JSON', 'c.txt', 'd', 'e.yaml.bak', '.f.yaml', '.git/g.yaml', '.h.yaml/i.yaml', '.profile')
+  expect(await list()).toEqual({ files: ['A.YAML', 'b.JSON'], ignored: ['.f.yaml', 'c.txt', 'd', 'e.yaml.bak'] })
 })
 
 test('links to files are read as a mounted ConfigMap needs it, and links round in a circle end', async () => {

@@ -3,7 +3,10 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { explainError } from './explain-error'
 
-/** `ignored` are files whose names say that they hold something else, such as the logs of a cluster-info dump. */
+/**
+ * `ignored` are files whose names say that they hold something else, such as the logs of a cluster-info dump, and hidden
+ * ones that hold objects by their names. Other hidden files and folders are nobody's business.
+ */
 export type FolderFiles = { readonly files: readonly string[]; readonly ignored: readonly string[] }
 
 const wantedName = /\.(?:ya?ml|json|gz)$/i
@@ -22,15 +25,18 @@ async function walk(folder: string, found: Found, seen: Set<string>): Promise<vo
   if (seen.has(place)) return
   seen.add(place)
   const names = await readdir(folder).catch(explain(folder))
-  for (const name of names.filter((each) => !each.startsWith('.')).sort()) {
+  for (const name of names.sort()) {
     const path = join(folder, name)
+    const isHidden = name.startsWith('.')
+    if (isHidden && !wantedName.test(name)) continue
     // A link that leads nowhere is listed, so that reading it says so.
     const isFolder = await stat(path).then(
       (stats) => stats.isDirectory(),
       () => false,
     )
+    if (isFolder && isHidden) continue
     if (isFolder) await walk(path, found, seen)
-    else if (wantedName.test(name)) found.files.push(path)
+    else if (!isHidden && wantedName.test(name)) found.files.push(path)
     else found.ignored.push(path)
   }
 }

@@ -139,8 +139,28 @@ describe('a folder', () => {
       {
         code: 'source.ignored-files',
         severity: 'info',
-        message: `2 files in ${folder} left aside, being no .yaml, .yml, .json or .gz: logs.txt and notes.txt`,
+        message: `3 files in ${folder} left aside, being hidden or no .yaml, .yml, .json or .gz: .d.yaml, logs.txt and notes.txt`,
       },
+    ])
+  })
+
+  test('with files of no objects: null is told, a List without items only where nothing else is there', async () => {
+    put('list.json', '{"kind": "PodList", "apiVersion": "v1", "items": null}')
+    expect((await read([folder])).told).toMatchObject([{ code: 'manifest.no-objects', severity: 'warning' }])
+    put('null.yaml', 'null\n')
+    put('web.yaml', service('web'))
+    const { names, told } = await read([folder])
+    expect(names).toEqual(['web'])
+    expect(told).toMatchObject([{ code: 'manifest.no-objects', origin: { file: join(folder, 'null.yaml') } }])
+  })
+
+  test('with what kubectl said in place of objects: the file is left out, and an error is told as one', async () => {
+    put('web.yaml', service('web'))
+    put('pods.yaml', 'Error from server (Forbidden): pods is forbidden')
+    put('table.yaml', 'NAME    READY\nweb-0   1/1\n')
+    expect((await read([folder])).told).toMatchObject([
+      { code: 'source.unreadable-file', severity: 'error' },
+      { code: 'source.foreign-file', severity: 'warning' },
     ])
   })
 
@@ -225,11 +245,6 @@ describe('a folder', () => {
     put('web.yaml', service('web'))
     symlinkSync(folder, join(folder, 'again'))
     expect((await read([folder])).names).toEqual(['web'])
-  })
-
-  test('of empty Lists is an empty cluster', async () => {
-    put('pods.json', '{"kind": "PodList", "apiVersion": "v1", "items": []}')
-    expect((await read([folder])).told).toEqual([])
   })
 })
 

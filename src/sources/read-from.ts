@@ -82,20 +82,27 @@ async function readFolder(
   const { files, ignored } = await listFolder(folder)
   const objects: RawObject[] = []
   const findings: Finding[] = []
+  const emptyLists: Finding[] = []
   let used = 0
   for (const file of files) {
     const read = await readMember(file, options, progress)
     if (read.refusal === undefined) used++
     for (const object of read.value) objects.push(object)
-    for (const finding of read.findings) findings.push(finding)
+    for (const finding of read.findings) (isEmptyList(finding) ? emptyLists : findings).push(finding)
   }
+  if (objects.length === 0) for (const finding of emptyLists) findings.push(finding)
   if (used === 0) throw nothingIn(folder, findings)
   if (ignored.length > 0) {
     const names = listOf([...new Set(ignored.map((path) => basename(path)))], 5)
-    const message = `${countOf(ignored.length, 'file')} in ${folder} left aside, being no .yaml, .yml, .json or .gz: ${names}`
+    const message = `${countOf(ignored.length, 'file')} in ${folder} left aside, being hidden or no .yaml, .yml, .json or .gz: ${names}`
     findings.push(sourceFinding('source.ignored-files', { message }))
   }
   return { value: objects, findings }
+}
+
+/** A cluster-info dump has a List for each kind in each namespace, most of them without items, which is nothing to tell. */
+function isEmptyList({ code, path }: Finding): boolean {
+  return code === 'manifest.no-objects' && path === 'items'
 }
 
 async function readMember(file: string, options: ReadOptions, progress: Progress): Promise<ParsedText> {

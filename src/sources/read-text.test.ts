@@ -98,6 +98,18 @@ test('a pipe is read to its end, as a shell makes one for <(command)', async () 
   expect(text).toBe('kind: Pod\n')
 })
 
+test('one text that is too large is sent to no kubectl command', async () => {
+  async function* endless() {
+    const piece = Buffer.alloc(64 * 1024 * 1024)
+    for (;;) yield piece
+  }
+  await expect(readText('-', { stdin: endless(), say: () => undefined })).rejects.toMatchObject({
+    code: 'input.too-large',
+    message:
+      'standard input holds more than 536 MB, the most that can be read at once; check that it is the file that was meant, or cut out the part that is needed',
+  })
+})
+
 test('a folder is no text', async () => {
   await expect(readText(folder)).rejects.toMatchObject({
     message: `${folder} is a folder, where one file is wanted; name a file in it`,

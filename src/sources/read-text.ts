@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { Failure } from '#base/failure'
-import { type Decoded, decodeText, mostBytes, tooLarge } from './decode-text'
+import { type Decoded, decodeText, mostBytes, type Named, tooLarge } from './decode-text'
 import { explainError } from './explain-error'
 import { type Progress, startProgress } from './progress'
 
@@ -12,14 +12,19 @@ export type ReadOptions = {
   readonly say?: (sentence: string) => void
   /** Milliseconds of any clock. */
   readonly now?: () => number
+  /** What to do about an input that is too large; that of objects unless given. */
+  readonly remedy?: string
 }
+
+const objectsRemedy = 'split it into several files, or take fewer kinds or namespaces with kubectl get'
 
 /** `name` is what a sentence calls the input. */
 export type Read = { readonly name: string; readonly size: number; readonly decoded: Decoded }
 
 /** Throws `Failure` when the path cannot be read or holds no text. */
 export async function readText(path: string, options: ReadOptions = {}): Promise<string> {
-  const { name, decoded } = await readPath(path, options, progressOf(options))
+  const remedy = 'check that it is the file that was meant, or cut out the part that is needed'
+  const { name, decoded } = await readPath(path, { ...options, remedy }, progressOf(options))
   if (decoded.kind === 'text') return decoded.text
   throw new Failure('input.unreadable', `${name} ${decoded.message}`)
 }
@@ -34,16 +39,17 @@ export function progressOf({ say, now }: ReadOptions): Progress {
 /** For callers that read several under one progress, and may do without what is no text. */
 export async function readPath(path: string, options: ReadOptions, progress: Progress): Promise<Read> {
   const name = path === '-' ? 'standard input' : path
-  const bytes = path === '-' ? await readStdin(options, progress) : await readFile(path, progress)
-  return { name, size: bytes.length, decoded: await decodeText(bytes, name) }
+  const named = { name, remedy: options.remedy ?? objectsRemedy }
+  const bytes = path === '-' ? await readStdin(options, named, progress) : await readFile(path, named, progress)
+  return { name, size: bytes.length, decoded: await decodeText(bytes, named) }
 }
 
-async function readStdin({ stdin = process.stdin }: ReadOptions, progress: Progress): Promise<Buffer> {
+async function readStdin({ stdin = process.stdin }: ReadOptions, named: Named, progress: Progress): Promise<Buffer> {
   if (stdin === process.stdin && process.stdin.isTTY) {
     progress.announce('reading objects from standard input; end them with Ctrl-D')
   }
   try {
-    return await readStream(stdin, 'standard input', progress)
+    return await readStream(stdin, named, progress)
   } catch (error) {
     throw error instanceof Failure ? error : await explainError('standard input', error)
   }
@@ -59,13 +65,15 @@ export async function kindOfPath(path: string): Promise<'folder' | 'file' | 'str
   }
 }
 
-async function readFile(path: string, progress: Progress): Promise<Buffer> {
+async function readFile(path: string, named: Named, progress: Progress): Promise<Buffer> {
   const kind = await kindOfPath(path)
   if (kind === 'folder') {
     throw new Failure('input.unreadable', `${path} is a folder, where one file is wanted; name a file in it`)
   }
   try {
-    return kind === 'file' ? await readWhole(path, progress) : await readStream(createReadStream(path), path, progress)
+    return kind === 'file'
+      ? await readWhole(path, named, progress)
+      : await readStream(createReadStream(path), named, progress)
   } catch (error) {
     throw error instanceof Failure ? error : await explainError(path, error)
   }
@@ -73,11 +81,11 @@ async function readFile(path: string, progress: Progress): Promise<Buffer> {
 
 const chunkBytes = 32 * 1024 * 1024
 
-async function readWhole(path: string, progress: Progress): Promise<Buffer> {
+async function readWhole(path: string, { remedy }: Named, progress: Progress): Promise<Buffer> {
   const handle = await open(path)
   try {
     const { size } = await handle.stat()
-    if (size > mostBytes) throw tooLarge(path)
+    if (size > mostBytes) throw tooLarge(path, remedy)
     const buffer = Buffer.allocUnsafe(size)
     let filled = 0
     while (filled < size) {
@@ -93,12 +101,16 @@ async function readWhole(path: string, progress: Progress): Promise<Buffer> {
   }
 }
 
-async function readStream(stream: AsyncIterable<Uint8Array>, name: string, progress: Progress): Promise<Buffer> {
+async function readStream(
+  stream: AsyncIterable<Uint8Array>,
+  { name, remedy }: Named,
+  progress: Progress,
+): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of stream) {
     size += chunk.length
-    if (size > mostBytes) throw tooLarge(name)
+    if (size > mostBytes) throw tooLarge(name, remedy)
     chunks.push(chunk)
     const done = size
     progress.tell(() => `reading ${name}: ${megabytes(done)} MB so far`)

@@ -8,6 +8,8 @@ export type Gathered = {
   readonly objects: RawObject[]
   readonly findings: Finding[]
   readonly seenLists: Set<unknown>
+  /** There was a List: without items it still answers that there are none. */
+  hasList: boolean
 }
 
 /** What an item of a List inherits from it; a plain List tells no kind. */
@@ -92,6 +94,7 @@ function gatherList(list: List, place: Place, into: Gathered): void {
     into.findings.push(manifestFinding('manifest.wrong-type', { message, path: 'items', origin: place.origin, hint }))
     return
   }
+  into.hasList = true
   gatherItems({ items, name: 'items' }, { ...place, list: inherited }, into)
 }
 
