@@ -64,13 +64,12 @@ function flagsTest(match: Match, part: Part, at: At & { readonly elements: reado
   return holds !== (match.operator === '!=') ? { goesOn: [part], leaves: [] } : { goesOn: [], leaves: [part] }
 }
 
-/** A set that rules fill remembers clients: a dump shows some of them, and the usual client is none. */
+/** A set that rules fill remembers clients: a dump shows those of its moment, and the usual client is none. */
 function dynamicQuestion(match: Match, part: Part, at: At): Matched | undefined {
   if (match.right.kind !== 'reference') return undefined
   const name = match.right.set
   const isDynamic = at.sets.get(name)?.flags.includes('dynamic') ?? false
-  const hasOpen = operandsOf(match.left, at.viewOf(part.path)).some((subject) => subject.kind === 'open')
-  if (!isDynamic || !hasOpen) return undefined
+  if (!isDynamic) return undefined
   const parted = split(part, [
     (path) => askPacket(at.viewOf(path), { what: `the client is in set ${name}`, subject: 'packet' }),
   ])
