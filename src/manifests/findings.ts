@@ -127,10 +127,6 @@ export const manifestFindings = {
     meaning: 'The pods of a workload could not be created, as a label made of its name is too long; none are implied.',
   },
   'cluster.assumed-nodes': { severity: 'info', meaning: 'The input has no Node, so nodes are assumed.' },
-  'cluster.assumed-namespaces': {
-    severity: 'info',
-    meaning: 'Namespaces that objects name but the input does not hold are assumed, with no labels of their own.',
-  },
 } as const satisfies Readonly<Record<string, Meaning>>
 
 export type ManifestFindingCode = keyof typeof manifestFindings

@@ -1,8 +1,7 @@
-/** Namespaces that objects stand in but the input does not hold. */
+/** Namespaces that objects stand in but the input does not hold: marked in the model, and nothing to tell, as no answer rests on them. */
 import type { Origin } from '#base/finding'
-import { compareText, countOf, listOf } from '#base/text'
+import { compareText } from '#base/text'
 import type { Draft } from '#manifests/draft'
-import { manifestFinding } from '#manifests/findings'
 import { parseNamespace } from '#manifests/kinds/namespace'
 import type { Meta } from '#model/meta'
 
@@ -15,16 +14,9 @@ export function assumeNamespaces(draft: Draft): void {
         missing.set(meta.namespace, meta.origin)
     }
   }
-  if (missing.size === 0) return
-  const names = [...missing.keys()].sort(compareText)
-  for (const name of names) draft.namespaces.set(name, parseNamespace(assumedMeta(name, missing.get(name))))
-  const named = `${countOf(names.length, 'namespace')} named by objects (${listOf(names, 5)})`
-  draft.findings.push(
-    manifestFinding('cluster.assumed-namespaces', {
-      message: `${named} ${names.length === 1 ? 'is' : 'are'} not in the input, and assumed to have no labels of their own`,
-      hint: 'add the output of kubectl get namespaces -o yaml',
-    }),
-  )
+  for (const name of [...missing.keys()].sort(compareText)) {
+    draft.namespaces.set(name, parseNamespace(assumedMeta(name, missing.get(name))))
+  }
 }
 
 function assumedMeta(name: string, origin: Origin = { file: 'assumed' }): Meta {

@@ -94,7 +94,6 @@ describe('ports of a Service', () => {
     expect(ports({ port: 80, targetPort: '8080' }).findings).toMatchObject([
       { code: 'service.target-port-digits', path: 'spec.ports[0].targetPort', hint: 'write it without quotes' },
       { code: 'cluster.assumed-nodes' },
-      { code: 'cluster.assumed-namespaces' },
     ])
   })
 
