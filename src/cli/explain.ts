@@ -54,7 +54,7 @@ export function addExplain(program: Command, { io, end }: CommandContext): void 
     .addOption(
       new Option(
         '-r, --ruleset <[node=]file>',
-        'iptables-save of a node (and its ipset save); may repeat. A file named after a node is that node’s',
+        'iptables-save or nft list ruleset of a node (and its ipset save); may repeat. A file named after a node is that node’s',
       ).argParser(collect(asText)),
     )
     .option('--conntrack <file>', 'the output of conntrack -L')
@@ -150,8 +150,8 @@ async function readNodeRulesets(io: Io, cluster: Cluster, options: ExplainOption
     if (options.node !== undefined && node !== options.node) continue
     const read = await readRulesets(io, files)
     told.push(...read.findings)
-    const { rulesets: parsed, sets, signs } = read
-    rulesets.push({ ...(node !== '' && { node }), files, rulesets: parsed, sets, signs })
+    const { findings: _findings, ...rules } = read
+    rulesets.push({ ...rules, ...(node !== '' && { node }), files })
   }
   return { rulesets, told }
 }

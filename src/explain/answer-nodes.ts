@@ -44,6 +44,11 @@ export type GivenAnswers = {
   readonly findings: readonly Finding[]
 }
 
+/** What is told of a node: what its rules do where they were given, else what they should do. */
+export function answersShown({ given, expected }: NodeAnswers): readonly Answer[] {
+  return given === undefined ? expected : given.answers
+}
+
 /** How many groups of nodes are traced where no rules are given; more nodes with endpoints of their own answer alike. */
 export const mostGroups = 8
 
@@ -89,7 +94,9 @@ function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): N
     linesIn: more.length === 0 ? file : '',
     nodeIps: ipsOf(view, family, node),
   }
-  const findings = recogniseNode(ruleset).filter(isToldHere)
+  const isNftProxy = [...(nft?.tables.values() ?? [])].some(({ name }) => name === 'kube-proxy')
+  const told = recogniseNode(ruleset).filter(isToldHere)
+  const findings = isNftProxy ? told.filter((one) => one.code !== 'ruleset.no-kube-proxy') : told
   const hasFamily = rulesets.length > 0 || hasNftRules(ruleset, family)
   const isElsewhere = !hasFamily || hasServicesElsewhere(ruleset, findings)
   const answers = isElsewhere ? [] : traceNode(rules, base.destinations, chooseSources(view, family, node))

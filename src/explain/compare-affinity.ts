@@ -16,14 +16,16 @@ export function compareAffinity({ service }: ServiceView, answers: NodeAnswers):
     const differs = isSame && is.seconds !== undefined && should.seconds !== undefined && is.seconds !== should.seconds
     if (isSame && !differs) continue
     const asked = should.remembers ? `sessionAffinity ClientIP of ${service.affinitySeconds} s` : 'no session affinity'
-    const found = is.remembers ? `keep clients for ${is.seconds ?? 'some'} s` : 'do not keep clients with an endpoint'
+    const found = is.remembers
+      ? `keep clients with their endpoint${is.seconds === undefined ? '' : ` for ${is.seconds} s`}`
+      : 'do not keep clients with an endpoint'
     return [
       explainFinding('explain.affinity-differs', {
         about: service.meta,
         path: 'spec.sessionAffinity',
         message: `the Service asks for ${asked}, and the rules of ${answers.label} ${found}`,
         evidence: [
-          `${answers.label}: ${printDestination(actual.destination)}: ${is.remembers ? (actual.trace.branches?.[0]?.when ?? '') : 'no rule remembers clients'}`,
+          `${answers.label}: ${printDestination(actual.destination)}: ${is.rule ?? 'no rule notes its clients'}`,
         ],
         hint: 'the rules are older than the Service: see the log of kube-proxy of that node, and restart it if it does not sync',
       }),

@@ -4,7 +4,7 @@ import type { NodeAnswers } from './answer-nodes'
 import { addressesOf } from './compare-rules'
 import type { ExplainFinding } from './explanation'
 import { explainFinding } from './findings'
-import { isExternal } from './list-destinations'
+import { isRepresentative } from './list-destinations'
 import type { ServiceView } from './service-view'
 import type { Answer } from './trace-node'
 
@@ -34,11 +34,6 @@ export function compareNodes(view: ServiceView, nodes: readonly NodeAnswers[]): 
       hint: 'the node whose answer is not that of the slices does not sync: see the other findings about it',
     }),
   ]
-}
-
-/** The class of clients that the kind of destination is for. */
-function isRepresentative({ destination, from }: Answer): boolean {
-  return from === (isExternal(destination) ? 'outside' : 'pod')
 }
 
 /** A node port is the same port on every node, at an address of its own. */

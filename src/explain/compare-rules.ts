@@ -51,6 +51,8 @@ function compareAnswer(pair: Pair): readonly Drift[] {
   const has = addressesOf(actual)
   const shouldHave = addressesOf(wanted)
   if (actual.trace.verdict.kind === 'unknown') return [at('explain.undecided')]
+  // Told with the classes of clients.
+  if (isEarlyDrop(pair.answers, actual)) return []
   if (isChoiceUnknown(pair)) return classifyTargets(pair, [...has], 'any')
   if (has.size === 0 && shouldHave.size === 0) return compareRefusal(pair, at)
   if (has.size === 0) {
@@ -97,10 +99,21 @@ export function addressesOf({ trace }: Answer): ReadonlySet<string> {
   return new Set(trace.targets.map(({ address }) => address))
 }
 
-/** kube-proxy names the Service in the rule or map element that refuses for want of endpoints. */
+/** In iptables kube-proxy names the Service in the rule that refuses for want of endpoints; in nftables the table is its own. */
 function isOwnRefusal({ trace, destination }: Answer): boolean {
   const [{ sentence, rule = '' }] = trace.verdict.because
-  return `${sentence} ${rule}`.includes(destination.name)
+  return `${sentence} ${rule}`.includes(destination.name) || / kube-proxy, chain /.test(sentence)
+}
+
+/**
+ * kube-proxy 1.31 in nftables mode asks for local endpoints before it translates: it drops what processes of the node send
+ * to an address with policy Local, where later ones let them take the short way.
+ */
+export function isEarlyDrop({ plan }: NodeAnswers, { trace, destination, from }: Answer): boolean {
+  if (from !== 'node' || trace.verdict.kind !== 'dropped' || !isExternal(destination)) return false
+  const own = plan.ports.find(({ servicePort }) => servicePort === destination.servicePort)
+  const isEmptyHere = own?.isExternalLocal === true && !own.hasExternal && own.chosen.hasAny
+  return isEmptyHere && / kube-proxy, chain /.test(trace.verdict.because[0].sentence)
 }
 
 function compareRefusal({ actual, wanted, answers }: Pair, at: (code: FindingCode) => Drift): readonly Drift[] {

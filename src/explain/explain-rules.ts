@@ -1,21 +1,20 @@
 /** The rules of nodes: where they send packets to the Service, and how that differs from what its slices ask for. */
 import { compareText, listOf } from '#base/text'
-import type { SkipReason } from '#compile/services/service-plan'
 import { printShare } from '#trace/print-trace'
 import { adoptFinding } from './adopt-finding'
-import { mostGroups, type NodeAnswers } from './answer-nodes'
+import { answersShown, mostGroups, type NodeAnswers } from './answer-nodes'
 import { compareAffinity } from './compare-affinity'
 import { compareNodes } from './compare-nodes'
 import { compareRules, type Drift } from './compare-rules'
 import { compareShares } from './compare-shares'
 import { compareVariants, tellVariants } from './compare-variants'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
-import { explainFinding } from './findings'
-import { isExternal, printDestination } from './list-destinations'
+import { isRepresentative, printDestination } from './list-destinations'
 import { placeFinding } from './place-finding'
 import type { ServiceView } from './service-view'
 import { tellDrift } from './tell-drift'
-import { type Answer, outcomeText } from './trace-node'
+import { tellNoRules } from './tell-no-rules'
+import type { Answer } from './trace-node'
 
 export function explainRules(view: ServiceView, nodes: readonly NodeAnswers[]): Layer {
   const { service } = view
@@ -29,7 +28,7 @@ export function explainRules(view: ServiceView, nodes: readonly NodeAnswers[]): 
     facts: nodes.flatMap((one) => factsOf(one, view)),
     table: tableOf(nodes),
     findings: [
-      ...noRules(view, nodes),
+      ...tellNoRules(view, nodes),
       ...nodes.flatMap((one) => driftOf(view, one)),
       ...compareNodes(view, nodes),
       ...settings.map((finding) => adoptFinding(finding)),
@@ -77,15 +76,6 @@ function factsOf(one: NodeAnswers, { input, service }: ServiceView): readonly st
   return [`${label}: the rules in ${files}${unnamed}`]
 }
 
-export function answersShown({ given, expected }: NodeAnswers): readonly Answer[] {
-  return given === undefined ? expected : given.answers
-}
-
-/** The class of clients that each kind of address is for. */
-function isRepresentative({ destination, from }: Answer): boolean {
-  return from === (isExternal(destination) ? 'outside' : 'pod')
-}
-
 function tableOf(nodes: readonly NodeAnswers[]): LayerTable {
   const rows = nodes.flatMap((one) =>
     answersShown(one)
@@ -114,61 +104,4 @@ export function targetsText({ trace }: Answer): string {
     )
   const texts = listOf(targets.map(({ address }) => address).sort(compareText), 4)
   return targets.length === 1 ? texts : `${texts}, ${printShare(first.share)} each`
-}
-
-/** Packets that no rule takes though the address is the Service's; a refusal for want of endpoints is another matter. */
-function noRules(view: ServiceView, nodes: readonly NodeAnswers[]): readonly ExplainFinding[] {
-  const lost = nodes.flatMap((one) =>
-    answersShown(one).flatMap((answer) => {
-      const wanted = one.expected.find(
-        (other) => other.destination === answer.destination && other.from === answer.from,
-      )
-      const isRefused = wanted?.trace.verdict.kind === 'rejected' || wanted?.trace.verdict.kind === 'dropped'
-      const isLost = answer.trace.verdict.kind === 'allowed' && answer.trace.targets.length === 0 && !isRefused
-      return isLost && isRepresentative(answer) ? [{ one, answer }] : []
-    }),
-  )
-  if (lost.length === 0) return []
-  const places = [...new Set(lost.map(({ answer }) => printDestination(answer.destination)))]
-  const labels = [...new Set(lost.flatMap(({ one }) => [one.label, ...one.alike]))]
-  const skipped = nodes.flatMap(({ plan }) => plan.skipped)[0]?.why
-  const { because, hint } = skipped === undefined ? notSynced : skipWords[skipped]
-  return [
-    explainFinding('explain.no-rules', {
-      about: view.service.meta,
-      message: `no rule of ${listOf(labels, 4)} takes packets to ${listOf(places, 4)}, because ${because}: they leave by routing, and clients time out`,
-      evidence: lost
-        .slice(0, 10)
-        .map(({ one, answer }) => `${one.label}: ${printDestination(answer.destination)}: ${outcomeText(answer)}`),
-      hint,
-    }),
-  ]
-}
-
-type Words = { readonly because: string; readonly hint: string }
-
-const notSynced: Words = {
-  because: 'the rules are older than the Service, or were flushed',
-  hint: 'see that kube-proxy runs on that node and syncs (its log); restart it',
-}
-
-const skipWords: Readonly<Record<SkipReason, Words>> = {
-  'other-proxy': {
-    because: 'the label service.kubernetes.io/service-proxy-name leaves it to another proxy',
-    hint: 'take the label away, or see that the proxy it names runs',
-  },
-  'headless-label': {
-    because: 'the label service.kubernetes.io/headless hides it from kube-proxy',
-    hint: 'take the label away: it is for slices, and the controller sets it',
-  },
-  headless: {
-    because: 'kube-proxy passes over headless Services with all their addresses',
-    hint: 'give it a cluster IP (make another Service: clusterIP cannot be changed), or take the external addresses away',
-  },
-  'external-name': { because: 'it is an ExternalName', hint: 'use the name' },
-  'no-cluster-ip': { because: 'it has no cluster IP yet', hint: 'see why the API server allots none' },
-  'no-cluster-ip-in-family': {
-    because: 'it has no cluster IP of that family',
-    hint: 'add the family to spec.ipFamilies',
-  },
 }

@@ -1,10 +1,11 @@
 /** Masquerade and traffic policy: what each class of clients gets at each address on each node. */
 import { compareText, listOf } from '#base/text'
 import type { ServicePortPlan } from '#compile/services/service-plan'
-import type { NodeAnswers } from './answer-nodes'
+import { answersShown, type NodeAnswers } from './answer-nodes'
 import { sourceWords } from './choose-sources'
+import { isEarlyDrop } from './compare-rules'
 import { compareSource } from './compare-source'
-import { answersShown, targetsText } from './explain-rules'
+import { targetsText } from './explain-rules'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
 import { explainFinding } from './findings'
 import { isExternal, printDestination } from './list-destinations'
@@ -172,7 +173,9 @@ function differBySource({ service }: ServiceView, nodes: readonly NodeAnswers[])
               `${one.label}: ${printDestination(destination)} from ${sourceWords[answer.from]}: ${outcomeText(answer)}`,
           ),
         ),
-      hint: 'test from where the clients are: what somebody else gets says little',
+      hint: differing.some(({ one, answers }) => answers.some((answer) => isEarlyDrop(one, answer)))
+        ? 'kube-proxy 1.31 in nftables mode drops what the node itself sends there, before it translates; later ones do not: upgrade kube-proxy'
+        : 'test from where the clients are: what somebody else gets says little',
     }),
   ]
 }

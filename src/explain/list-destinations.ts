@@ -2,6 +2,7 @@
 import { type Family, familyOf, printEndpoint } from '#base/ip'
 import { servicePortName } from '#compile/services/plan-services'
 import { isHeadless, type Service, type ServicePort } from '#model/service'
+import type { SourceClass } from './choose-sources'
 
 export type DestinationKind = 'cluster IP' | 'external IP' | 'load balancer IP' | 'node port'
 
@@ -58,4 +59,15 @@ export function isExternal({ kind }: Destination): boolean {
 
 export function printDestination({ address, port, protocol }: Destination): string {
   return `${printEndpoint(address, port)}/${protocol}`
+}
+
+/** Whether clients of that class are those that the kind of address is for. */
+export function isRepresentative({
+  destination,
+  from,
+}: {
+  readonly destination: Destination
+  readonly from: SourceClass
+}): boolean {
+  return from === (isExternal(destination) ? 'outside' : 'pod')
 }

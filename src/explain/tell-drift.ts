@@ -79,7 +79,7 @@ function messageOf(code: FindingCode, { label, subjects, destinations, part }: S
 function hintOf(code: FindingCode, sync: string): string {
   switch (code) {
     case 'explain.rules-stop-packets':
-      return 'the rule named is the one to mend; kube-proxy did not write it'
+      return 'the rule named is the one to mend'
     case 'explain.no-refusal':
       return `kube-proxy’s REJECT stands in table filter: mend the rule that the packet meets before it, or the jumps to KUBE-SERVICES that are missing`
     case 'explain.undecided':

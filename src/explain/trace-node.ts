@@ -71,14 +71,19 @@ function hostOf(address: string): string | undefined {
   return ip === undefined ? undefined : printIp(ip)
 }
 
+/** A rule of an endpoint that notes its client: iptables' list of the chain, or the affinity set of nftables mode. */
+const notesClient = /-m recent --set --name KUBE-SEP-|update @affinity-/
+
 /** Whether the rules remember clients, and for how long where they say it. */
-export function memoryOf({ trace }: Answer): { readonly remembers: boolean; readonly seconds?: number } {
-  const when = (trace.branches ?? [])
-    .map((branch) => branch.when)
-    .find((text) => /\b(list|set) \S*(SEP|affinity)/.test(text))
-  if (when === undefined) return { remembers: false }
-  const seconds = /of the last (\d+) s/.exec(when)?.[1]
-  return { remembers: true, ...(seconds !== undefined && { seconds: Number(seconds) }) }
+export function memoryOf({ trace }: Answer): {
+  readonly remembers: boolean
+  readonly seconds?: number
+  readonly rule?: string
+} {
+  const rule = trace.hops.find((hop) => hop.rule !== undefined && notesClient.test(hop.rule))?.rule
+  if (rule === undefined) return { remembers: false }
+  const seconds = (trace.branches ?? []).map(({ when }) => /of the last (\d+) s/.exec(when)?.[1]).find((one) => one)
+  return { remembers: true, rule, ...(seconds !== undefined && { seconds: Number(seconds) }) }
 }
 
 /** What happened and why, with the rule's line where the rules were given. */
