@@ -60,6 +60,16 @@ describe('input that cannot be read at all ends in one sentence with place and r
       'line 1: this is an error that the API server answered ("pods is forbidden: User \\"dev\\" cannot list resource \\"pods\\""), not the objects; run the kubectl command again',
     ],
     [
+      'kubectl-error.yaml',
+      'input.not-objects',
+      'it holds an error of kubectl ("Error from server (Forbidden): pods is forbidden: User \\"dev\\" cannot list resource \\"pods\\" in API group \\"\\" at the cluster scope"), not the objects; run the command as a user who may read them',
+    ],
+    [
+      'kubectl-table.yaml',
+      'input.not-objects',
+      'it is a table of kubectl, not the objects; run the command again with -o yaml or -o json',
+    ],
+    [
       'alias-bomb.yaml',
       'input.not-objects',
       'line 27: this part of the YAML cannot be read: it has more than 200 aliases (*name); write out what they stand for',
@@ -172,6 +182,20 @@ describe('bad objects and fields are findings beside a right answer for the rest
         "error: bad-addresses.yaml:11 Service shop/ranges spec.loadBalancerSourceRanges[1]: "10.0.0.0/40" is no IP range, as its length is out of range; it is left out; write it as ADDRESS/LENGTH [manifest.bad-cidr]",
         "error: bad-addresses.yaml:21 Node node-a status.addresses[0].address: "172.18.0" is not an IPv4 address: it takes four numbers from 0 to 255; the address is left out [manifest.bad-address]",
         "warning: bad-addresses.yaml:21 Node node-a spec.podCIDR: "10.244.1.9/24" has bits set beyond its length; it is read as 10.244.1.0/24; write 10.244.1.0/24 [manifest.host-bits]",
+      ]
+    `)
+  })
+
+  test('impossible-names.yaml', async () => {
+    const { cluster, lines } = await seen('test/bad-input/impossible-names.yaml')
+    expect([...cluster.services.keys()]).toEqual(['shop/web'])
+    expect(cluster.services.get('shop/web')?.ports.map(({ port }) => port)).toEqual([81, 82])
+    expect(lines).toMatchInlineSnapshot(`
+      [
+        "error: impossible-names.yaml:1 metadata.name: "a\\u001b[31mred" has control characters, blanks, quotes or slashes in it, as no name has; the Service is left out; rename it [manifest.impossible-name]",
+        "error: impossible-names.yaml:6 metadata.namespace: "d\\nx" has control characters, blanks, quotes or slashes in it, as no name has; the Service is left out; rename it [manifest.impossible-name]",
+        "error: impossible-names.yaml:11 Service shop/web spec.ports[0].name: "a\\u0000" has control characters, blanks, quotes or slashes in it, as no name has; this port is left out; rename it [manifest.impossible-name]",
+        "error: impossible-names.yaml:11 Service shop/web spec.ports: the API server refuses these ports: two ports are named "a"; kube-proxy keeps the last of one name and protocol; give each port its own name and number [service.ports-alike]",
       ]
     `)
   })

@@ -1,8 +1,10 @@
 /** Texts that are no objects but stand where objects should: what a command said in their place. */
-import { describeValue } from './raw-object'
 
 /** `isError` when a command failed, so that the objects are missing. */
 export type Recognised = { readonly message: string; readonly isError: boolean }
+
+/** Characters of an error that are repeated. */
+const mostShown = 200
 
 const kubectlError =
   /^(?:Error from server\b|error: |Error: |Unable to connect to the server|The connection to the server |E\d{4} \d\d:)/
@@ -17,11 +19,14 @@ const remedies = [
 
 /** Undefined for what looks like none of them. Only the first line counts. */
 export function recogniseText(text: string): Recognised | undefined {
-  const [, line = ''] = /^\s*(\S[^\r\n]*)/.exec(text) ?? []
+  const [line = ''] = text
+    .slice(0, 4000)
+    .trimStart()
+    .split(/[\r\n]/, 1)
   if (kubectlError.test(line)) {
     const remedy = remedies.find(({ sign }) => sign.test(line))?.remedy ?? 'run the command again'
     return {
-      message: `it holds an error of kubectl (${describeValue(line)}), not the objects; ${remedy}`,
+      message: `it holds an error of kubectl (${JSON.stringify(line.length > mostShown ? `${line.slice(0, mostShown)}…` : line)}), not the objects; ${remedy}`,
       isError: true,
     }
   }
