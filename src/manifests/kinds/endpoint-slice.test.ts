@@ -96,6 +96,7 @@ describe('EndpointSlices', () => {
     const { slice, findings } = one({ endpoints, ports: [{ port: 'http' }, { port: 80, protocol: 'QUIC' }] })
     expect(slice?.endpoints.map(({ addresses }) => addresses)).toEqual([['10.244.1.6']])
     expect(slice?.ports).toEqual([{ name: '', protocol: 'TCP' }])
+    expect(findings[3]?.message).toBe('"maybe" stands where true or false is wanted; the endpoint counts as ready')
     expect(findings.slice(0, 6).map(({ path }) => path)).toEqual([
       'endpoints[1]',
       'endpoints[0].addresses[0]',

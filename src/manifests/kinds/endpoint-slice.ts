@@ -120,9 +120,9 @@ function parseAddresses(entry: Fields, addressType: AddressType): readonly strin
 
 function parseConditions(fields: Fields): Conditions {
   const conditions: Writable<Conditions> = {}
-  const ready = flagAt(fields, 'ready')
-  const serving = flagAt(fields, 'serving')
-  const terminating = flagAt(fields, 'terminating')
+  const ready = flagAt(fields, 'ready', 'the endpoint counts as ready')
+  const serving = flagAt(fields, 'serving', 'the endpoint counts as serving')
+  const terminating = flagAt(fields, 'terminating', 'the endpoint counts as not terminating')
   if (ready !== undefined) conditions.ready = ready
   if (serving !== undefined) conditions.serving = serving
   if (terminating !== undefined) conditions.terminating = terminating

@@ -114,14 +114,16 @@ export function reportImpossible(fields: Fields, key: string, outcome: string): 
   report(fields, key, { code: 'manifest.impossible-name', message, hint: 'rename it' })
 }
 
-export function flagAt(fields: Fields, key: string): boolean | undefined {
+/** What cannot be read as true or false is told with what `otherwise` says. */
+export function flagAt(fields: Fields, key: string, otherwise = 'it is left out'): boolean | undefined {
   const value = fields.values[key]
   if (typeof value === 'boolean') return value
   if (value === undefined || value === null) return undefined
   const word = typeof value === 'string' ? value.toLowerCase() : ''
   const meant = ['true', 'yes', 'on'].includes(word) ? true : ['false', 'no', 'off'].includes(word) ? false : undefined
   if (meant === undefined) {
-    reportType(fields, key, 'true or false')
+    const message = `${describeValue(value)} stands where true or false is wanted; ${otherwise}`
+    report(fields, key, { message })
     return undefined
   }
   report(fields, key, {
@@ -196,7 +198,7 @@ export function conditionAt(status: Fields, type: string): boolean | undefined {
 /** YAML makes a truth value of True without quotes, which the API server refuses, as it wants a text. */
 function isTrue(condition: Fields): boolean {
   const { status } = condition.values
-  if (typeof status !== 'boolean') return wordAt(condition, 'status', conditionWords) === 'True'
+  if (typeof status !== 'boolean') return wordAt(condition, 'status', conditionWords, 'it counts as False') === 'True'
   const word = status ? 'True' : 'False'
   const message = `${status} stands where text is wanted; it is read as "${word}"`
   report(condition, 'status', { message, hint: `put it in quotes: "${word}"` })

@@ -32,7 +32,7 @@ export function parseNodeRules(root: Fields): NodeRules {
     value: nameAt(entry, 'value') ?? '',
     effect: nameAt(entry, 'effect') ?? '',
   }))
-  return { taints, isUnschedulable: flagAt(spec, 'unschedulable') ?? false }
+  return { taints, isUnschedulable: flagAt(spec, 'unschedulable', 'it counts as false') ?? false }
 }
 
 /** Host names and DNS names stay as they are; everything else must be an address. */

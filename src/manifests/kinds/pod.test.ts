@@ -63,7 +63,7 @@ describe('pods of a running cluster', () => {
     [true, true, 'true stands where text is wanted; it is read as "True"'],
     [false, false, 'false stands where text is wanted; it is read as "False"'],
     ['true', true, '"true" is none of True, False, Unknown; it is read as True'],
-    [1, false, '1 is none of True, False, Unknown; it is left out'],
+    [1, false, '1 is none of True, False, Unknown; it counts as False'],
   ])('a Ready condition %j is told and read as it is meant', (status, isReady, message) => {
     const conditions = [{ type: 'Ready', status }]
     const { pod, findings } = one({ spec: { nodeName: 'node-a' }, status: { ...running, conditions } })

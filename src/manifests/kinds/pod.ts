@@ -39,7 +39,7 @@ export function parsePodSpec(spec: Fields): PodSpec {
   const result: Writable<PodSpec> = {
     containers: parseContainers(spec, 'containers'),
     initContainers: parseContainers(spec, 'initContainers'),
-    hostNetwork: flagAt(spec, 'hostNetwork') ?? false,
+    hostNetwork: flagAt(spec, 'hostNetwork', 'it counts as false') ?? false,
     dnsPolicy: nameAt(spec, 'dnsPolicy') ?? 'ClusterFirst',
   }
   fillNames(spec, result)
@@ -58,7 +58,7 @@ export function parsePod(root: Fields, meta: Meta): Writable<Pod> {
     meta: assumesPhase ? { ...meta, assumed: [...meta.assumed, 'status.phase'] } : meta,
     containers: parseContainers(spec, 'containers'),
     initContainers: parseContainers(spec, 'initContainers'),
-    hostNetwork: flagAt(spec, 'hostNetwork') ?? false,
+    hostNetwork: flagAt(spec, 'hostNetwork', 'it counts as false') ?? false,
     dnsPolicy: nameAt(spec, 'dnsPolicy') ?? 'ClusterFirst',
     phase: wordAt(status, 'phase', phases, `${phase} counts`) ?? phase,
     podIPs,

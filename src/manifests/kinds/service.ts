@@ -55,7 +55,7 @@ export function parseService(root: Fields, meta: Meta): ServiceText {
     externalTrafficPolicy: wordAt(spec, 'externalTrafficPolicy', trafficPolicies, 'Cluster counts') ?? 'Cluster',
     internalTrafficPolicy: wordAt(spec, 'internalTrafficPolicy', trafficPolicies, 'Cluster counts') ?? 'Cluster',
     healthCheckNodePort: portOrZeroAt(spec, 'healthCheckNodePort'),
-    publishNotReadyAddresses: flagAt(spec, 'publishNotReadyAddresses') ?? false,
+    publishNotReadyAddresses: flagAt(spec, 'publishNotReadyAddresses', 'it counts as false') ?? false,
   }
   fillOptional(spec, service)
   return {
@@ -63,7 +63,8 @@ export function parseService(root: Fields, meta: Meta): ServiceText {
     familyPolicy: wordAt(spec, 'ipFamilyPolicy', familyPolicies),
     lacksClusterIp: type !== 'ExternalName' && !hasClusterIp(spec),
     allocatesNodePorts:
-      type === 'NodePort' || (type === 'LoadBalancer' && flagAt(spec, 'allocateLoadBalancerNodePorts') !== false),
+      type === 'NodePort' ||
+      (type === 'LoadBalancer' && flagAt(spec, 'allocateLoadBalancerNodePorts', 'it counts as true') !== false),
   }
 }
 

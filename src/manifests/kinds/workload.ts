@@ -129,7 +129,7 @@ function countReady(status: Fields, kind: WorkloadKind): number | undefined {
 }
 
 function countJob(spec: Fields, status: Fields): number {
-  if (flagAt(spec, 'suspend') === true) return 0
+  if (flagAt(spec, 'suspend', 'it counts as false') === true) return 0
   if (conditionAt(status, 'Complete') === true || conditionAt(status, 'Failed') === true) return 0
   return has(status, 'startTime') ? countAt(status, 'active', 0) : countJobSpec(spec)
 }
@@ -141,7 +141,7 @@ function countJobSpec(spec: Fields): number {
 
 /** One that has never run is taken to run one job; one that has run tells which of its jobs are active. */
 function countCronJob({ spec, status, jobSpec }: Told): number {
-  if (flagAt(spec, 'suspend') === true) return 0
+  if (flagAt(spec, 'suspend', 'it counts as false') === true) return 0
   const hasRun = has(status, 'lastScheduleTime') || has(status, 'active')
   if (hasRun && itemsAt(status, 'active').length === 0) return 0
   return Math.min(1, countJobSpec(jobSpec))
