@@ -146,6 +146,12 @@ export function coversPattern(outer: string, inner: string): boolean {
   return outer === inner
 }
 
+/** A packet that came back on `lo` keeps the connection it has (nft_notrack_eval, xt_CT). */
+export function untrack(path: Path): Path {
+  const hasConnection = path.fields.way === 'process' && path.fields.inInterface === 'lo'
+  return hasConnection ? path : { ...path, fields: { ...path.fields, state: 'UNTRACKED' } }
+}
+
 /** A path that nothing is known of but what is added to it. */
 export const emptyPath: Path = {
   fields: {

@@ -10,8 +10,12 @@ import { type NftPlace, nftHop } from './nft-place'
 import { isIp, type Pattern, printPattern } from './scalar'
 import type { Part } from './split'
 
-/** `ended` leave the base chain, `misses` go on with the next rule. */
-export type NatEffect = { readonly ended: readonly Path[]; readonly misses: readonly Part[] }
+/** `ended` leave the base chain, `misses` go on with the next rule, `passes` with the next statement. */
+export type NatEffect = {
+  readonly ended: readonly Path[]
+  readonly misses: readonly Part[]
+  readonly passes: readonly Part[]
+}
 
 export function applyNatStatement(nat: Nat, part: Part, place: NftPlace): NatEffect {
   const value = nat.address ?? nat.port
@@ -19,16 +23,20 @@ export function applyNatStatement(nat: Nat, part: Part, place: NftPlace): NatEff
     return {
       ended: [nat.kind === 'redirect' ? redirect(part, place, undefined) : translateSource(part, place, undefined)],
       misses: [],
+      passes: [],
     }
   }
   const { found, misses } = evaluate(value, part, place)
+  // In an inet table `dnat ip to …` does nothing to an IPv6 packet (nft_nat_inet_eval in nft_nat.c).
+  const isOther = nat.family !== undefined && (nat.family === 'ip') !== (part.path.fields.family === 'ipv4')
+  if (isOther) return { ended: [], misses, passes: found.map((one) => one.part) }
   const ended = found.flatMap(({ part: own, values }) => {
     const { address, port } = sortValues(nat, values, place)
     if (nat.kind === 'redirect') return [redirect(own, place, port)]
     if (nat.kind === 'snat') return [translateSource(own, place, address)]
     return translateDestination(own, place, { address, port })
   })
-  return { ended, misses }
+  return { ended, misses, passes: [] }
 }
 
 type Sorted = { readonly address: Pattern | undefined; readonly port: Pattern | undefined }

@@ -1,7 +1,7 @@
 /** What one statement does with the packets that came to it. */
 import type { Expression, Verdict } from '#compile/nftables/expression'
 import type { Statement } from '#compile/nftables/statement'
-import { type Path, withHop } from '../path'
+import { type Path, untrack, withHop } from '../path'
 import { type Question, undecidable } from '../question'
 import { applyNatStatement, applyTproxyStatement } from './apply-nat-statement'
 import { askPacket } from './ask-packet'
@@ -49,8 +49,8 @@ export function applyStatement(statement: Statement, part: Part, place: NftPlace
     case 'dnat':
     case 'masquerade':
     case 'redirect': {
-      const { ended, misses } = applyNatStatement(statement, part, place)
-      return { ...nothing, ended, leaves: misses }
+      const { ended, misses, passes } = applyNatStatement(statement, part, place)
+      return { ...nothing, ended, leaves: misses, goesOn: passes }
     }
     case 'tproxy':
       return { ...nothing, goesOn: [{ ...part, path: applyTproxyStatement(statement, part, place) }] }
@@ -59,10 +59,7 @@ export function applyStatement(statement: Statement, part: Part, place: NftPlace
     case 'queue':
       return applyQueue(statement, part, place)
     case 'notrack':
-      return {
-        ...nothing,
-        goesOn: [{ ...part, path: { ...part.path, fields: { ...part.path.fields, state: 'UNTRACKED' } } }],
-      }
+      return { ...nothing, goesOn: [{ ...part, path: untrack(part.path) }] }
     case 'synproxy':
       return { ...nothing, ended: [endUnknown(part, place, 'the SYN proxy answers the handshake')] }
     case 'fwd':
