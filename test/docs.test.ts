@@ -65,6 +65,15 @@ test('every code that the sources mention in a finding is in a table', async () 
   expect([...new Set(used)].filter((code) => !codes.has(code))).toEqual([])
 })
 
+test('every code of a table is told somewhere in the sources', async () => {
+  const codes = await allFindings()
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !/(^|[\\/])findings\.ts$/.test(name))
+    .map((name) => read(join('src', name)))
+    .join('\n')
+  expect([...codes.keys()].filter((code) => !sources.includes(`'${code}'`))).toEqual([])
+})
+
 test('the version is the package’s', () => {
   expect(version).toBe(JSON.parse(read('package.json')).version)
 })

@@ -18,6 +18,14 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'Both iptables variants hold Service rules; the kernel runs both.',
   },
+  'trace.only-node': {
+    severity: 'info',
+    meaning: 'No node was named, and the input has one: its rules are meant.',
+  },
+  'trace.no-cluster-cidr': {
+    severity: 'info',
+    meaning: 'The range of pod addresses is not known: source translation by source cannot be told.',
+  },
   'ruleset.no-kube-proxy': { severity: 'info', meaning: 'The dump holds no Service rules of kube-proxy.' },
   'ruleset.stale-chains': {
     severity: 'info',

@@ -1,64 +1,91 @@
 /** Traces every destination that a ruleset translates or refuses: the answer to "explain this iptables-save". */
-import { parseIp, printEndpoint, printIp } from '#base/ip'
+import type { Finding } from '#base/finding'
+import { type Family, parseIp, printEndpoint } from '#base/ip'
 import { compareText, countOf } from '#base/text'
-import { commentOf, type Rule, type Ruleset } from '#compile/iptables/rule'
+import { type Table, tableKey } from '#compile/nftables/ruleset'
 import type { PacketProtocol } from '#model/packet'
 import type { Trace } from '#model/trace'
-import { parseMaskedAddress } from '#trace/masked-address'
 import { type RulesetTraceInput, traceRuleset } from '#trace/trace-ruleset'
+import { listEntries } from './list-entries'
+import { listNftEntries } from './list-nft-entries'
+import { type Entry, type HiddenRule, uniqueEntries } from './survey-entry'
 
 export type SurveyRow = {
-  /** `shop/web:http`, or the comment or chain of the rule that takes it. */
+  /** `shop/web:http`, or in parentheses the chain of the rule that takes it. */
   readonly name: string
-  /** `10.96.0.20:80`, or `this node:30080`. */
+  /** `10.96.0.20:80`, `this node:30080`, or `any:25`. */
   readonly destination: string
+  readonly family: Family
   readonly protocol: PacketProtocol
   readonly trace: Trace
   /** What is unusual about the answer, as sentences. */
   readonly anomalies: readonly string[]
 }
 
-type Entry = {
-  readonly name: string
-  /** Undefined: any address of the node. */
-  readonly address: string | undefined
-  readonly port: number
-  readonly protocol: 'tcp' | 'udp' | 'sctp'
-}
-
-/** RFC 5737 and RFC 3849 addresses stand for the node where its own are not given. */
+/** RFC 5737 and RFC 3849 addresses stand for the node where its own are not given, and for any other address. */
 const standIn = { ipv4: '192.0.2.1', ipv6: '2001:db8::1' } as const
+const elsewhere = { ipv4: '198.51.100.1', ipv6: '2001:db8:1::1' } as const
 
-export type SurveyInput = Pick<RulesetTraceInput, 'rulesets' | 'sets' | 'nodeIps'>
+export type SurveyInput = Pick<RulesetTraceInput, 'rulesets' | 'nft' | 'sets' | 'nodeIps'>
 
-/** Rows by name, then destination. Each costs what its own trace costs: long chains are entered by address and port. */
+export type Survey = {
+  /** By name, then destination. */
+  readonly rows: readonly SurveyRow[]
+  readonly hidden: readonly HiddenRule[]
+  /** What the traces told, each kind once. */
+  readonly findings: readonly Finding[]
+}
+
 export function surveyServices(input: SurveyInput): readonly SurveyRow[] {
-  const rows: SurveyRow[] = []
-  for (const ruleset of input.rulesets) {
-    for (const entry of entriesOf(ruleset)) rows.push(surveyEntry(input, ruleset, entry))
-  }
-  return rows.sort((a, b) => compareText(a.name, b.name) || compareText(a.destination, b.destination))
+  return surveyRules(input).rows
 }
 
-function surveyEntry(input: SurveyInput, ruleset: Ruleset, entry: Entry): SurveyRow {
-  const own = input.nodeIps?.find((ip) => ip.includes(':') === (ruleset.family === 'ipv6'))
-  const address = entry.address ?? own ?? standIn[ruleset.family]
-  const destination = parseIp(address)
-  const shown = entry.address === undefined ? `this node:${entry.port}` : printEndpoint(address, entry.port)
-  const packet = {
-    destination: destination ?? { family: ruleset.family, words: [] },
-    destinationPort: entry.port,
-    protocol: entry.protocol,
+/** Each row costs what its own trace costs: long chains are entered by address and port. */
+export function surveyRules(input: SurveyInput): Survey {
+  const found = [...input.rulesets.map(listEntries), ...nftTablesOf(input).map(listNftEntries)]
+  const findings = new Map<string, Finding>()
+  const rows = uniqueEntries(found.flatMap(({ entries }) => entries)).map((entry) =>
+    surveyEntry(input, entry, findings),
+  )
+  return {
+    rows: rows.sort((a, b) => compareText(a.name, b.name) || compareText(a.destination, b.destination)),
+    hidden: found.flatMap(({ hidden }) => hidden),
+    findings: [...findings.values()],
   }
-  const trace = traceRuleset({ ...input, packet, isNodeLocal: entry.address === undefined, isBrief: true }).value
-  return { name: entry.name, destination: shown, protocol: entry.protocol, trace, anomalies: anomaliesOf(trace) }
 }
 
-function anomaliesOf(trace: Trace): readonly string[] {
+/** Without those that iptables-nft keeps and that the input has as iptables rules too. */
+function nftTablesOf({ rulesets, nft }: SurveyInput): readonly Table[] {
+  const twins = rulesets
+    .filter((ruleset) => ruleset.variant !== 'legacy')
+    .flatMap(({ family, tables }) => [...tables.keys()].map((name) => `${family === 'ipv4' ? 'ip' : 'ip6'} ${name}`))
+  return [...(nft?.tables.values() ?? [])].filter((table) => !twins.includes(tableKey(table)))
+}
+
+function surveyEntry(input: SurveyInput, entry: Entry, findings: Map<string, Finding>): SurveyRow {
+  const { name, at, family, port, protocol } = entry
+  const own = input.nodeIps?.find((ip) => ip.includes(':') === (family === 'ipv6'))
+  const address = at.kind === 'address' ? at.text : at.kind === 'any' ? elsewhere[family] : (own ?? standIn[family])
+  const place = { address: '', node: 'this node', any: 'any' }[at.kind]
+  const destination = at.kind === 'address' ? printEndpoint(address, port) : `${place}:${port}`
+  const traced = traceRuleset({
+    ...input,
+    packet: { destination: parseIp(address) ?? { family, words: [] }, destinationPort: port, protocol },
+    isNodeLocal: at.kind === 'node',
+    isBrief: true,
+  })
+  for (const finding of traced.findings) {
+    if (finding.code !== 'trace.more-branches' && !findings.has(finding.code)) findings.set(finding.code, finding)
+  }
+  return { name, destination, family, protocol, trace: traced.value, anomalies: anomaliesOf(traced.value, entry) }
+}
+
+function anomaliesOf(trace: Trace, { isTranslation }: Entry): readonly string[] {
   const anomalies: string[] = []
   const [first] = trace.verdict.because
   if (trace.verdict.kind === 'unknown') anomalies.push(first.sentence)
-  if (trace.verdict.kind === 'allowed' && trace.targets.length === 0) {
+  const answers = [trace, ...(trace.branches ?? [])]
+  if (isTranslation && answers.every(({ verdict, targets }) => verdict.kind === 'allowed' && targets.length === 0)) {
     anomalies.push('its rules translate nothing: an empty or stale chain')
   }
   const partly = trace.verdict.because.find((reason) => reason.code === 'trace.partly-untranslated')
@@ -68,69 +95,6 @@ function anomaliesOf(trace: Trace): readonly string[] {
     anomalies.push(`uneven shares: ${Math.min(...shares)} to ${Math.max(...shares)}`)
   }
   return anomalies
-}
-
-/** Every destination once: exact addresses with a port, and ports of the node itself. */
-function entriesOf(ruleset: Ruleset): readonly Entry[] {
-  const entries = new Map<string, Entry>()
-  for (const table of ['nat', 'filter']) {
-    for (const chain of ruleset.tables.get(table)?.chains.values() ?? []) {
-      if (table === 'filter' && !/^KUBE-(SERVICES|EXTERNAL-SERVICES)$/.test(chain.name)) continue
-      if (/^KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-/.test(chain.name)) continue
-      for (const rule of chain.rules) for (const entry of entriesOfRule(rule, chain.name)) keepEntry(entries, entry)
-    }
-  }
-  return [...entries.values()]
-}
-
-function keepEntry(entries: Map<string, Entry>, entry: Entry): void {
-  const key = `${entry.address ?? ''} ${entry.protocol} ${entry.port}`
-  if (!entries.has(key)) entries.set(key, entry)
-}
-
-const passing = new Set(['ACCEPT', 'RETURN', 'MASQUERADE', 'SNAT', 'MARK', 'KUBE-MARK-MASQ', 'LOG', 'NFLOG'])
-
-function entriesOfRule(rule: Rule, chain: string): readonly Entry[] {
-  const target = rule.action?.target
-  if (target === undefined || passing.has(target)) return []
-  const protocol = rule.clauses.find((clause) => clause.kind === 'protocol' && !clause.not)
-  if (protocol?.kind !== 'protocol' || !isPortProtocol(protocol.value)) return []
-  const ports = portsOf(rule)
-  if (ports.length === 0) return []
-  const destination = rule.clauses.find((clause) => clause.kind === 'destination')
-  if (destination?.kind === 'destination' && destination.not) return []
-  const address = destination?.kind === 'destination' ? exactAddress(destination.value) : undefined
-  if (destination !== undefined && address === undefined) return []
-  const name = nameOf(rule, chain)
-  return ports.map((port) => ({ name, address, port, protocol: protocol.value as Entry['protocol'] }))
-}
-
-function isPortProtocol(text: string): boolean {
-  return text === 'tcp' || text === 'udp' || text === 'sctp'
-}
-
-function exactAddress(text: string): string | undefined {
-  const prefix = parseMaskedAddress(text)?.prefix
-  const isHost = prefix !== undefined && prefix.length === (prefix.ip.family === 'ipv4' ? 32 : 128)
-  return isHost ? printIp(prefix.ip) : undefined
-}
-
-/** Single ports of `--dport` and `--dports`; of a range, its first. */
-function portsOf(rule: Rule): readonly number[] {
-  for (const clause of rule.clauses) {
-    if (clause.kind !== 'match') continue
-    const option = clause.options.find((candidate) => candidate.flag === '--dport' || candidate.flag === '--dports')
-    if (option === undefined || option.not) continue
-    const texts = (option.values[0] ?? '').split(',')
-    return texts.map((text) => Number.parseInt(text, 10)).filter((port) => Number.isInteger(port))
-  }
-  return []
-}
-
-function nameOf(rule: Rule, chain: string): string {
-  const comment = commentOf(rule)
-  if (comment === undefined) return chain
-  return comment.replace(/ (cluster IP|external IP|loadbalancer IP|has no (local )?endpoints)$/, '')
 }
 
 /** `12 Services' ports, 1 rejected, 2 with anomalies`. */
