@@ -13,6 +13,7 @@ import {
   addFromOption,
   addProxyOptions,
   addSlicesOption,
+  checkProxyOptions,
   type FromOptions,
   type ProxyOptions,
   settingsOf,
@@ -57,6 +58,7 @@ export function addIptables(program: Command, { io, end }: CommandContext): void
 }
 
 async function runIptables(io: Io, options: IptablesOptions): Promise<void> {
+  checkProxyOptions(options, options.family)
   const input = await readClusterInput(io, options)
   requireNode(input.cluster, options.node)
   const previous = options.previous === undefined ? undefined : await readRulesets(io, [options.previous])

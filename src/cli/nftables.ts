@@ -14,6 +14,7 @@ import {
   addProxyOptions,
   addSlicesOption,
   asCidrs,
+  checkProxyOptions,
   type FromOptions,
   type ProxyOptions,
   settingsOf,
@@ -52,6 +53,7 @@ export function addNftables(program: Command, { io, end }: CommandContext): void
 }
 
 async function runNftables(io: Io, options: NftablesOptions): Promise<void> {
+  checkProxyOptions(options, options.family)
   const input = await readClusterInput(io, options)
   requireNode(input.cluster, options.node)
   const { value, findings } = nodeNftables(input.cluster, input.slices, {

@@ -1,6 +1,7 @@
 /** Options that several commands share, and the checks of their values. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { explainBadIp, type Family, type Ip, parseIp } from '#base/ip'
+import { Failure } from '#base/failure'
+import { explainBadIp, type Family, familyOf, type Ip, parseIp } from '#base/ip'
 import { parsePrefix, printPrefix } from '#base/prefix'
 import type { ProxySettings } from '#compile/services/proxy-settings'
 
@@ -39,6 +40,12 @@ export function asNumber(least: number, most: number): (text: string) => number 
     }
     return value
   }
+}
+
+/** The kernel's rule for interface names (dev_valid_name): 15 characters, no blank, no slash. */
+export function asInterface(text: string): string {
+  if (/^[^\s/:]{1,15}$/.test(text) && text !== '.' && text !== '..') return text
+  throw new InvalidArgumentError(`"${text}" is not an interface's name: 1 to 15 characters, no blank and no slash.`)
 }
 
 export function asBoolean(text: string): boolean {
@@ -102,8 +109,12 @@ export function addProxyOptions(command: Command): Command {
         'InterfaceNamePrefix',
       ]),
     )
-    .option('--pod-bridge-interface <name>', 'kube-proxy: the bridge, with mode BridgeInterface')
-    .option('--pod-interface-name-prefix <prefix>', 'kube-proxy: the prefix, with mode InterfaceNamePrefix')
+    .option('--pod-bridge-interface <name>', 'kube-proxy: the bridge, with mode BridgeInterface', asInterface)
+    .option(
+      '--pod-interface-name-prefix <prefix>',
+      'kube-proxy: the prefix, with mode InterfaceNamePrefix',
+      asInterface,
+    )
     .option('--conntrack-tcp-be-liberal', 'the node has nf_conntrack_tcp_be_liberal set')
     .option(
       '--large-cluster-endpoints <count>',
@@ -112,6 +123,54 @@ export function addProxyOptions(command: Command): Command {
     )
     .option('--nfacct', 'the kernel of the node has nfacct counters')
     .option('--no-random-fully', 'the iptables of the node is older than 1.6.2')
+}
+
+type Flag = { readonly name: string; readonly flag: string }
+
+/** What the rules of a node are computed by, beside which node it is. */
+export const settingFlags: readonly Flag[] = [
+  { name: 'clusterCidr', flag: '--cluster-cidr' },
+  { name: 'masqueradeAll', flag: '--masquerade-all' },
+  { name: 'iptablesMasqueradeBit', flag: '--iptables-masquerade-bit' },
+  { name: 'iptablesLocalhostNodeports', flag: '--iptables-localhost-nodeports' },
+  { name: 'nodeportAddresses', flag: '--nodeport-addresses' },
+  { name: 'detectLocalMode', flag: '--detect-local-mode' },
+  { name: 'podBridgeInterface', flag: '--pod-bridge-interface' },
+  { name: 'podInterfaceNamePrefix', flag: '--pod-interface-name-prefix' },
+  { name: 'conntrackTcpBeLiberal', flag: '--conntrack-tcp-be-liberal' },
+  { name: 'largeClusterEndpoints', flag: '--large-cluster-endpoints' },
+  { name: 'nfacct', flag: '--nfacct' },
+  { name: 'randomFully', flag: '--no-random-fully' },
+]
+
+export const proxyFlags: readonly Flag[] = [
+  { name: 'node', flag: '--node' },
+  { name: 'slices', flag: '--slices' },
+  ...settingFlags,
+]
+
+/** Throws where settings contradict each other, or say nothing about the family asked for. */
+export function checkProxyOptions(options: ProxyOptions, family: Family): void {
+  const usage = (sentence: string): Failure => new Failure('usage.bad-argument', sentence)
+  const { detectLocalMode: mode, clusterCidr, podBridgeInterface: bridge, podInterfaceNamePrefix: prefix } = options
+  if (mode === 'BridgeInterface' && bridge === undefined) {
+    throw usage('--detect-local-mode BridgeInterface needs the bridge; add --pod-bridge-interface NAME')
+  }
+  if (mode === 'InterfaceNamePrefix' && prefix === undefined) {
+    throw usage('--detect-local-mode InterfaceNamePrefix needs the prefix; add --pod-interface-name-prefix PREFIX')
+  }
+  if (bridge !== undefined && mode !== undefined && mode !== 'BridgeInterface') {
+    throw usage(`--pod-bridge-interface is for mode BridgeInterface, not ${mode}; leave one of them out`)
+  }
+  if (prefix !== undefined && mode !== undefined && mode !== 'InterfaceNamePrefix') {
+    throw usage(`--pod-interface-name-prefix is for mode InterfaceNamePrefix, not ${mode}; leave one of them out`)
+  }
+  if (clusterCidr?.some((cidr) => familyOf(cidr) === family) === false) {
+    const name = family === 'ipv4' ? 'IPv4' : 'IPv6'
+    throw usage(
+      `--cluster-cidr ${clusterCidr.join(',')} has no ${name} range, and ${name} rules are asked for; add one`,
+    )
+  }
 }
 
 function asAddresses(text: string): readonly string[] {

@@ -2,22 +2,43 @@
 import { dump } from 'js-yaml'
 import { countOf, printTable } from '#base/text'
 import { printShare } from '#trace/print-trace'
+import { type HiddenRule, summarizeHidden } from '#verify/survey-entry'
 import { type SurveyRow, summarizeSurvey } from '#verify/survey-services'
 import type { ExitCode } from './command'
 import type { Io } from './io'
 
-export function printSurvey(io: Io, rows: readonly SurveyRow[], output: 'text' | 'wide' | 'json' | 'yaml'): void {
+export type SurveyPrinting = {
+  readonly rows: readonly SurveyRow[]
+  readonly hidden: readonly HiddenRule[]
+  /** Sentences about the whole. */
+  readonly notes: readonly string[]
+}
+
+export function printSurvey(
+  io: Io,
+  { rows, hidden, notes }: SurveyPrinting,
+  output: 'text' | 'wide' | 'json' | 'yaml',
+): void {
   if (output === 'json') io.out(`${JSON.stringify(rows.map(surveyObject), undefined, 2)}\n`)
   else if (output === 'yaml') io.out(dump(rows.map(surveyObject)))
   else {
+    const isWide = output === 'wide'
+    const lines = rows.flatMap((row) => tableRows(row, isWide))
     io.out(
       printTable(
         ['SERVICE', 'DESTINATION', 'VERDICT', 'TARGET', 'SHARE', 'SOURCE TRANSLATED', 'NOTE'],
-        rows.flatMap((row) => tableRows(row, output === 'wide')),
+        isWide ? lines : lines.map((line) => line.map(cut)),
       ),
     )
-    io.out(`\n${summarizeSurvey(rows)}\n`)
+    const left = summarizeHidden(hidden)
+    for (const line of [summarizeSurvey(rows), ...(left === undefined ? [] : [left]), ...notes]) io.out(`\n${line}\n`)
   }
+}
+
+const widestCell = 60
+
+function cut(cell: string): string {
+  return cell.length > widestCell ? `${cell.slice(0, widestCell - 1)}…` : cell
 }
 
 /** Bad news of a survey is a rule that does not do what it is for; a Service without endpoints is not. */
@@ -72,17 +93,19 @@ function notesOf({ trace }: SurveyRow): readonly string[] {
   return [
     ...stopped,
     ...(remembered > 0 ? ['clients stay with their endpoint'] : []),
-    ...(others > 0 ? [`${countOf(others, 'other answer')} by source`] : []),
+    ...(others > 0 ? [`${countOf(others, 'other answer')} by source, interface or process`] : []),
   ]
 }
 
 /** A pod that reaches itself is the rule everywhere: it is not repeated in each row. */
 function sourceOf({ trace }: SurveyRow): string {
   if (trace.masquerade.some((entry) => entry.condition === 'always')) return 'always'
-  const own = new Set(
-    trace.targets.map((target) => `the source is ${target.address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')}`),
-  )
-  const rest = trace.masquerade.map((entry) => entry.condition).filter((condition) => !own.has(condition))
+  const own = trace.targets.flatMap(({ address }) => {
+    const source = `the source is ${address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')}`
+    return [source, `${source} and it is sent to ${address}`]
+  })
+  const isOwn = (condition: string): boolean => own.includes(condition)
+  const rest = trace.masquerade.map((entry) => entry.condition).filter((condition) => !isOwn(condition))
   const hairpin = rest.length < trace.masquerade.length ? ['a pod reaches itself'] : []
   return [...rest, ...hairpin].join('; or ')
 }

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { Failure, failureCodes } from '#base/failure'
 import type { ExitCode } from './command'
+import { commandHelp } from './command-help'
 import { commands } from './commands'
 import type { Io } from './io'
 import { version } from './version'
@@ -13,7 +14,7 @@ export async function runPortolan(argv: readonly string[], io: Io): Promise<Exit
     code = ended
   })
   try {
-    await program.parseAsync([...argv], { from: 'user' })
+    await program.parseAsync([...withoutIdleHelp(program, argv)], { from: 'user' })
     return code
   } catch (error) {
     return explainError(error, io)
@@ -27,10 +28,33 @@ export function buildProgram(io: Io, end: (code: ExitCode) => void): Command {
     .exitOverride()
     .showHelpAfterError('(add --help for all options)')
     .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .configureHelp({ helpWidth: 80, minWidthToWrap: 20 })
   const runOn = (other: Io, argv: readonly string[]): Promise<ExitCode> => runPortolan(argv, other)
   for (const add of commands) add(program, { io, end, runOn })
-  for (const command of program.commands) command.copyInheritedSettings(program)
+  for (const command of program.commands) {
+    command.copyInheritedSettings(program).addHelpText('after', commandHelp(command.name()))
+    refuseRepeats(command)
+  }
   return program
+}
+
+/** Help for a command that is not there is the error that the command is not there. */
+function withoutIdleHelp(program: Command, argv: readonly string[]): readonly string[] {
+  const name = argv.find((word) => !word.startsWith('-'))
+  const isKnown = name === undefined || name === 'help' || program.commands.some((command) => command.name() === name)
+  return isKnown ? argv : argv.filter((word) => word !== '--help' && word !== '-h')
+}
+
+/** Of an option with one value the later would win in silence; those that gather say so in their help. */
+function refuseRepeats(command: Command): void {
+  for (const option of command.options) {
+    if (option.isBoolean() || option.negate || option.variadic || option.description.includes('may repeat')) continue
+    let count = 0
+    command.on(`option:${option.name()}`, () => {
+      count++
+      if (count === 2) throw new Failure('usage.bad-argument', `${option.long} is given twice; leave one of them out`)
+    })
+  }
 }
 
 function explainError(error: unknown, io: Io): ExitCode {

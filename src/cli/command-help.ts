@@ -1,0 +1,40 @@
+/** What `--help` of a command says after its options: exit codes and examples. */
+
+/** Two for each command, run as they stand in a checkout. */
+const examples: Readonly<Record<string, readonly [string, string]>> = {
+  endpoints: [
+    'portolan endpoints shop/web --from samples/shop',
+    'portolan endpoints --from cluster.yaml --slices diff',
+  ],
+  iptables: [
+    'portolan iptables --from samples/shop --node node-a',
+    'portolan iptables --from samples/shop --format restore --node node-a',
+  ],
+  nftables: [
+    'portolan nftables --from samples/shop --node node-a',
+    'portolan nftables --from samples/shop --format json --layout 1.31',
+  ],
+  trace: [
+    'portolan trace --ruleset node.save --to 10.96.0.20:80',
+    'portolan trace --all --from samples/shop --node node-a',
+  ],
+  explain: ['portolan explain shop/web --from samples/shop', 'portolan explain shop/web --from cluster.yaml'],
+  dns: ['portolan dns web.shop --from samples/shop', 'portolan dns web.shop --pod shop/client --from samples/shop'],
+  'resolv-conf': [
+    'portolan resolv-conf shop/client --from samples/shop',
+    'portolan resolv-conf shop/client --from cluster.yaml',
+  ],
+  demo: ['portolan demo', 'portolan demo --help'],
+}
+
+const exitCodes = `
+Exit codes:
+  0 all well          1 bad news           2 wrong usage or unreadable input
+  3 unknown answer    4 a bug of Portolan
+`
+
+/** Ends in a line break. */
+export function commandHelp(name: string): string {
+  const lines = (examples[name] ?? []).map((line) => `  ${line}\n`).join('')
+  return `${exitCodes}${lines === '' ? '' : `\nExamples:\n${lines}`}`
+}

@@ -1,0 +1,45 @@
+/** What every command has in common: help, and options given twice. */
+import { expect, test } from 'vitest'
+import { commands } from './commands'
+import { buildProgram, runPortolan } from './run-portolan'
+
+async function run(...argv: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+  let out = ''
+  let err = ''
+  const stdin = (async function* () {})()
+  const io = {
+    out: (text: string) => {
+      out += text
+    },
+    err: (text: string) => {
+      err += text
+    },
+    stdin,
+    isTerminal: false,
+  }
+  return { code: await runPortolan(argv, io), out, err }
+}
+
+const io = { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false }
+const names = buildProgram(io, () => {}).commands.map((command) => command.name())
+
+test.each(names)('help of %s has exit codes and examples, and fits 80 columns', async (name) => {
+  const { out, code } = await run(name, '--help')
+  expect(code).toBe(0)
+  expect(out).toContain('Exit codes:')
+  expect(out).toContain('Examples:')
+  expect(out.split('\n').filter((line) => line.length > 80)).toEqual([])
+  expect(names).toHaveLength(commands.length)
+})
+
+test('help of a command that is not there is an error', async () => {
+  const { code, err } = await run('bogus', '--help')
+  expect(code).toBe(2)
+  expect(err).toContain("unknown command 'bogus'")
+})
+
+test('an option with one value is taken once', async () => {
+  const { code, err } = await run('trace', '--to', '10.0.0.1:1', '--to', '10.0.0.2:1')
+  expect(code).toBe(2)
+  expect(err).toBe('portolan: --to is given twice; leave one of them out\n')
+})
