@@ -124,6 +124,22 @@ test('a source that is translated to itself is not SNAT to conntrack, and what i
   expect([from('192.168.50.11'), from('10.244.1.1')]).toEqual([[], [rules[0]]])
 })
 
+test('an answer would come from where a first packet goes to, as translated so far', () => {
+  const nat = saveOf('nat', ['PREROUTING -j DNAT --to-destination 10.244.1.2:54'])
+  const before = 'PREROUTING -m conntrack --ctreplsrc 203.0.113.5 -j MARK --set-xmark 0x1/0x1'
+  const after = 'FORWARD -m conntrack --ctreplsrc 10.244.1.2 --ctreplsrcport 54 --ctrepldst 10.244.1.9 -j ACCEPT'
+  const paths = met(saveOf('mangle', [before]) + nat + saveOf('filter', [after]), forward, fromPod)
+  expect(paths.map((path) => [path[0], path[2]])).toEqual([[before, after]])
+})
+
+test('one question has one answer on a path, however often it is asked', () => {
+  const rules = ['FORWARD -m helper --helper ftp -j LOG', 'FORWARD -m cgroup --cgroup 1 -j LOG']
+  const paths = met(saveOf('filter', [...rules, ...rules]), forward, fromPod)
+  expect(paths.map((path) => path.length).sort()).toEqual([0, 2, 2, 4])
+  const unknown = ['FORWARD -m cpu --cpu 0 -j LOG', 'FORWARD -m cpu --cpu 0 -j ACCEPT']
+  expect(met(saveOf('filter', unknown), forward, fromPod)).toEqual([unknown, []])
+})
+
 describe('a packet that is not its connection’s first', () => {
   const sent = { ...fromPod, state: 'ESTABLISHED' } as const
 

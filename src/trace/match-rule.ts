@@ -1,7 +1,7 @@
 /** Splits a path at a rule: the part that matches it and the part that does not. */
 import type { Rule } from '#compile/iptables/rule'
 import { testsOf } from './compile-rule'
-import { assume, type Path } from './path'
+import { answerOf, assume, type Path } from './path'
 import type { Answered, Test } from './question'
 import type { Hook } from './view'
 import type { World } from './world'
@@ -43,8 +43,15 @@ function applyTests(tests: readonly Test[], candidate: Matched, unmatched: Path[
       unmatched.push({ ...path, share: path.share * (1 - test.share) })
       path = { ...path, share: path.share * test.share }
     } else {
-      unmatched.push(assume(path, test.question, !test.holdsWhen))
-      path = assume(path, test.question, test.holdsWhen)
+      // One question has one answer, however often it is asked on a path.
+      const answer = answerOf(path, test.question)
+      if (answer === undefined) {
+        unmatched.push(assume(path, test.question, !test.holdsWhen))
+        path = assume(path, test.question, test.holdsWhen)
+      } else if (answer !== test.holdsWhen) {
+        unmatched.push(path)
+        return undefined
+      }
       conditions = [...conditions, { question: test.question, answer: test.holdsWhen }]
     }
   }

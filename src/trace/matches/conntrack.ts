@@ -2,9 +2,9 @@
 import { isSameIp } from '#base/ip'
 import { parsePortRange } from '#base/port-range'
 import type { Option } from '#compile/iptables/rule'
-import { sourceIn } from '../ask-source'
+import { destinationFits, sourceIn } from '../ask-source'
 import { cameBack, hasConnection, stateAt } from '../connection'
-import { hasAddress, type MaskedAddress, parseMaskedAddress } from '../masked-address'
+import { hasAddress, type MaskedAddress, parseMaskedAddress, printMasked } from '../masked-address'
 import type { Fields } from '../path'
 import { protocolNumber } from '../protocols'
 import { known, negateIf, type Test, undecidable } from '../question'
@@ -25,20 +25,26 @@ function optionTest(view: View, option: Option): Test {
   if (option.flag === '--ctstate' || option.flag === '--state') return stateTest(view, value)
   if (option.flag === '--ctproto') return known(protocolNumber(value) === protocolNumber(fields.protocol))
   if (option.flag === '--ctstatus') return statusTest(view, value)
-  // A later packet may be an answer, and of what the first one was nothing is known.
+  // A later packet may be an answer, and of what the first one was nothing is known. An answer to a first one comes from
+  // where that one goes to, and goes to where that one comes from, as translated so far.
   if (fields.state !== 'NEW') return undecidable(`-m conntrack ${option.flag} ${value}`)
   switch (option.flag) {
     case '--ctorigdst':
       return addressTest(value, (masked) => known(hasAddress(masked, fields.originalDestination)))
     case '--ctorigsrc':
       return addressTest(value, (masked) => originalSourceIn(view, masked))
-    case '--ctorigdstport': {
-      const range = parsePortRange(value)
-      const port = fields.originalPort
-      return range === undefined || port === undefined
-        ? undecidable(`--ctorigdstport ${value}`)
-        : known(port >= range.from && port <= range.to)
-    }
+    case '--ctreplsrc':
+      return addressTest(value, (masked) => destinationFits(view, value, (ip) => hasAddress(masked, ip)))
+    case '--ctrepldst':
+      return addressTest(value, (masked) => sourceIn(view, masked))
+    case '--ctorigsrcport':
+      return portTest(option, fields.isSnat ? undefined : fields.sourcePort)
+    case '--ctorigdstport':
+      return portTest(option, fields.originalPort)
+    case '--ctreplsrcport':
+      return portTest(option, fields.destinationPort)
+    case '--ctrepldstport':
+      return portTest(option, fields.sourcePort)
     case '--ctdir':
       return known(value === 'ORIGINAL')
     default:
@@ -49,6 +55,13 @@ function optionTest(view: View, option: Option): Test {
 function addressTest(value: string, test: (masked: MaskedAddress) => Test): Test {
   const masked = parseMaskedAddress(value)
   return masked === undefined ? undecidable(`-m conntrack address ${value}`) : test(masked)
+}
+
+function portTest({ flag, values: [value = ''] }: Option, port: number | undefined): Test {
+  const range = parsePortRange(value)
+  return range === undefined || port === undefined
+    ? undecidable(`-m conntrack ${flag} ${value}`)
+    : known(port >= range.from && port <= range.to)
 }
 
 /** DNAT and SNAT are states of their own here: the connection's addresses were translated, and to others than before. */
@@ -78,7 +91,7 @@ function newSourceTest({ source, sourcePort, originalSource }: Fields): Test {
 function originalSourceIn(view: View, masked: MaskedAddress): Test {
   const { isSnat, originalSource } = view.fields
   if (originalSource !== undefined) return known(hasAddress(masked, originalSource))
-  return isSnat ? undecidable('--ctorigsrc') : sourceIn(view, masked)
+  return isSnat ? undecidable(`--ctorigsrc ${printMasked(masked)}`) : sourceIn(view, masked)
 }
 
 /**

@@ -1,5 +1,5 @@
 /** tcp, udp, sctp, dccp, udplite and multiport: ports and TCP flags. */
-import { hasPort, type PortRange, parsePortRange } from '#base/port-range'
+import { hasPort, type PortRange, parsePortRange, printPortRange } from '#base/port-range'
 import type { Option } from '#compile/iptables/rule'
 import { sourcePortIn } from '../ask-source'
 import { known, negateIf, type Test, undecidable } from '../question'
@@ -68,18 +68,22 @@ function multiportTest(view: View, flag: string, ranges: readonly PortRange[]): 
 function portTest(view: View, side: 'source' | 'destination', ranges: readonly PortRange[]): Test {
   if (side === 'destination') {
     const port = view.fields.destinationPort
-    if (port === undefined) return undecidable('the destination port')
+    if (port === undefined) return undecidable(`the destination port (${printRanges(ranges)})`)
     return known(ranges.some((range) => hasPort(range, port)))
   }
   const port = view.fields.sourcePort
   if (port !== undefined) return known(ranges.some((range) => hasPort(range, port)))
   const [only] = ranges
   if (ranges.length === 1 && only !== undefined) return sourcePortIn(view, only)
-  const text = ranges.map((range) => (range.from === range.to ? range.from : `${range.from}-${range.to}`)).join(', ')
+  const text = printRanges(ranges)
   const question = { key: `source-port:${text}`, subject: { kind: 'packet' }, usual: false } as const
   return {
     kind: 'ask',
     holdsWhen: true,
     question: { ...question, yes: `the source port is one of ${text}`, no: `the source port is none of ${text}` },
   }
+}
+
+function printRanges(ranges: readonly PortRange[]): string {
+  return ranges.map((range) => printPortRange(range, '-')).join(', ')
 }
