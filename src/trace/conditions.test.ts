@@ -41,3 +41,17 @@ test('each way in which a process’s answer comes about says that it is a proce
     'a process on the node sends it and the source is inside 10.244.0.0/16; or a process on the node sends it and the source is inside 192.168.50.0/25',
   ])
 })
+
+test('what is asked of the source on the way to another endpoint is no condition of a masquerade', () => {
+  const asked = (chain: string) => [`${chain} -s 10.244.0.0/16 -j MARK --set-xmark 0x1/0x1`]
+  const { masquerade } = traceOpen(
+    [
+      'nat',
+      'PREROUTING -p tcp -m statistic --mode random --probability 0.5 -j DNAT --to-destination 192.168.50.11',
+      'PREROUTING -p tcp -j DNAT --to-destination 192.0.2.9',
+      'POSTROUTING -j MASQUERADE',
+    ],
+    ['filter', ...asked('INPUT'), ...asked('FORWARD')],
+  )
+  expect(masquerade.map(({ condition }) => condition)).toEqual(['it is sent to 192.0.2.9:80'])
+})

@@ -1,17 +1,18 @@
 /** What else must be true of a packet for one outcome and not another: a rule passed over leaves no condition behind. */
-import type { Leaf } from './group-outcomes'
+import { type Leaf, targetOf } from './group-outcomes'
 import { answerUnder } from './print-conditions'
 import type { Answered } from './question'
 
-/** Leaves by the answers they rest on. */
+/** Leaves by the answers they rest on and by where they were sent: what another endpoint meets is no condition of this one. */
 export type LeafIndex = ReadonlyMap<string, readonly Leaf[]>
 
 export function indexByAnswer(leaves: readonly Leaf[]): LeafIndex {
   const index = new Map<string, Leaf[]>()
   for (const leaf of leaves) {
     for (const one of leaf.answers) {
-      const list = index.get(keyOf(one, one.answer))
-      if (list === undefined) index.set(keyOf(one, one.answer), [leaf])
+      const key = keyOf(leaf, one, one.answer)
+      const list = index.get(key)
+      if (list === undefined) index.set(key, [leaf])
       else list.push(leaf)
     }
   }
@@ -26,7 +27,7 @@ export function tellApart(leaf: Leaf, conditions: readonly Answered[], others: L
   const all = [...conditions]
   for (const one of leaf.answers) {
     if (!aboutSender.has(one.question.subject.kind) || answerUnder(all, one.question) !== undefined) continue
-    const opposite = others.get(keyOf(one, !one.answer)) ?? []
+    const opposite = others.get(keyOf(leaf, one, !one.answer)) ?? []
     if (opposite.some((other) => mayBe(other, all))) all.push(one)
   }
   return all
@@ -34,8 +35,8 @@ export function tellApart(leaf: Leaf, conditions: readonly Answered[], others: L
 
 const aboutSender: ReadonlySet<string> = new Set(['source-in', 'source-port', 'in-interface'])
 
-function keyOf({ question }: Answered, answer: boolean): string {
-  return `${answer} ${question.key}`
+function keyOf(leaf: Leaf, { question }: Answered, answer: boolean): string {
+  return `${targetOf(leaf) ?? ''} ${answer} ${question.key}`
 }
 
 function mayBe(leaf: Leaf, conditions: readonly Answered[]): boolean {
