@@ -131,10 +131,12 @@ export function sourceTranslations(leaves: readonly Leaf[], given: readonly Answ
     entries.set(`${text}\n${rule}`, entry)
   }
   const whole = Math.max(0, ...sharesByClass(delivered).values())
-  return [...entries.values()].map((entry) => ({
+  const told = [...entries.values()].map((entry) => ({
     condition: conditionOf(entry, { delivered, whole }),
     rule: entry.rule,
   }))
+  const always = told.find((entry) => entry.condition === 'always')
+  return always === undefined ? told : [always]
 }
 
 type Translated = { readonly text: string; readonly rule: string; readonly leaves: Leaf[] }
