@@ -41,7 +41,10 @@ export function addIptables(program: Command, { io, end }: CommandContext): void
         .default('save'),
     )
     .addOption(
-      new Option('--chain-names <names>', 'own names tell who wrote a chain')
+      new Option(
+        '--chain-names <names>',
+        'kube-proxy: KUBE-SVC-… with its own hash; own: with 16 hex digits instead, so that a reader sees who wrote them',
+      )
         .choices(['kube-proxy', 'own'])
         .default('kube-proxy'),
     )

@@ -4,17 +4,17 @@ import { familyOf, printEndpoint } from '#base/ip'
 import { listOf } from '#base/text'
 import { isHeadless, type Service, type ServicePort } from '#model/service'
 import type { ClusterInput } from './read-inputs'
-import { requireService } from './service-name'
+import { qualify, requireService } from './service-name'
 import type { TraceOptions } from './trace-usage'
 
 type Known = { readonly options: TraceOptions; readonly input: ClusterInput | undefined }
 
 /** Text that names no Service is given back. */
 export function addressOf(to: string, { options, input }: Known): string {
-  const match = /^(?:svc\/|service\/)?([a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9-]*)(?::([\w-]+))?$/i.exec(to)
-  const [, key, port] = match ?? []
-  if (key === undefined) return to
+  const [, name, port] = /^((?:[a-z][a-z0-9-]*\/)+[a-z][a-z0-9-]*)(?::([\w-]+))?$/.exec(to) ?? []
+  if (name === undefined) return to
   if (input === undefined) throw usage(`--to ${to} names a Service, whose address objects tell; add them with --from`)
+  const key = qualify(name)
   requireService(input.cluster, key)
   const service = input.cluster.services.get(key)
   if (service === undefined) return to

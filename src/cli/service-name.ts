@@ -3,13 +3,13 @@ import { Failure } from '#base/failure'
 import { compareText, listOf } from '#base/text'
 import type { Cluster } from '#model/cluster'
 
-/** A name without a namespace is in the one given, `default` unless said. */
+/** A name without a namespace is in the one given, `default` unless said; `svc/NAME` is a name too, as kubectl has it. */
 export function qualify(text: string, namespace = 'default'): string {
-  const parts = text.split('/')
+  const parts = text.replace(/^(?:svc|services?)\//, '').split('/')
   if (parts.length > 2 || parts.some((part) => part === '')) {
     throw new Failure('usage.bad-argument', `"${text}" is not a Service's name; write NAMESPACE/NAME`)
   }
-  return parts.length === 2 ? text : `${namespace}/${text}`
+  return parts.length === 2 ? parts.join('/') : `${namespace}/${parts.join('')}`
 }
 
 export function requireService(cluster: Cluster, key: string): void {
