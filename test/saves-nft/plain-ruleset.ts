@@ -11,11 +11,11 @@ import type {
   Table,
   TableFamily,
 } from '#compile/nftables/ruleset'
-import type { Rule, Statement } from '#compile/nftables/statement'
+import type { Match, Rule, Statement } from '#compile/nftables/statement'
 import { typesOfData } from '#compile/nftables/value-type'
 
-/** `json`: without what nft 1.0.6 leaves out of its JSON, or tells there less exactly. */
-export type Against = 'text' | 'json'
+/** `json`: without what nft 1.0.6 leaves out of its JSON, or tells there less exactly; `numeric`: the same of `nft -n`. */
+export type Against = 'text' | 'numeric' | 'json'
 
 export function plainRuleset({ tables }: Ruleset, against: Against = 'text'): unknown {
   return Array.from(tables.values(), (table) => plainTable(table, against))
@@ -27,7 +27,7 @@ function plainTable(table: Table, against: Against): unknown {
     family,
     name,
     flags,
-    ...(against === 'text' && { comment }),
+    ...(against !== 'json' && { comment }),
     objects: table.objects.map(plainObject),
     sets: Array.from(table.sets.values(), (set) => plainSet(set, against)),
     flowtables: Array.from(table.flowtables.values(), (flowtable) => plainFlowtable(flowtable, against)),
@@ -45,13 +45,13 @@ function plainObject(object: NamedObject): unknown {
 }
 
 function plainFlowtable({ name, hook, priority, devices, flags, hasCounter }: Flowtable, against: Against): unknown {
-  return { name, hook, priority, devices, ...(against === 'text' && { flags, hasCounter }) }
+  return { name, hook, priority, devices, ...(against !== 'json' && { flags, hasCounter }) }
 }
 
 function plainSet(set: NamedSet, against: Against): unknown {
   const elements = set.elements.map(({ expiresMilliseconds, ...element }) => element)
   const plain = { ...withoutPlace(set), elements }
-  if (against === 'text') return plain
+  if (against !== 'json') return plain
   const { key, data, flags, isAutoMerged, isDataInterval, ...rest } = plain
   return {
     ...rest,
@@ -67,7 +67,7 @@ function typeNames(type: DataType): readonly string[] {
 
 function plainChain({ name, comment, base, rules }: Chain, family: TableFamily, against: Against): unknown {
   const plain = rules.map((rule) => plainRule(rule, family, against))
-  if (against === 'text') return { name, comment, base, rules: plain }
+  if (against !== 'json') return { name, comment, base, rules: plain }
   return { name, base: base && { ...base, devices: [], flags: [] }, rules: plain }
 }
 
@@ -89,9 +89,20 @@ function plainStatement(statement: Statement, family: TableFamily, against: Agai
       if (timeoutMilliseconds === undefined || against === 'text') return statement
       return { ...statement, element, timeoutSeconds: Math.floor(timeoutMilliseconds / 1000) }
     }
+    case 'match':
+      return against === 'numeric' ? plainMatch(statement) : statement
     default:
       return statement
   }
+}
+
+/** In numbers, `exists` of an interface is the first interface, and of an option by number it is 1. */
+function plainMatch(match: Match): Match {
+  const { left, right } = match
+  if (right.kind !== 'value' || typeof right.value !== 'boolean') return match
+  if (left.kind === 'fib') return { ...match, right: { kind: 'value', value: String(Number(right.value)) } }
+  if (left.kind === 'raw-tcp-option') return { ...match, right: { kind: 'value', value: Number(right.value) } }
+  return match
 }
 
 /** The words that a parser did not know, wherever they are. */

@@ -118,7 +118,14 @@ export function parseSet(cursor: NftCursor, want: ElementWant): AnonymousSet {
     if (!cursor.take(',')) break
   }
   cursor.close('}')
-  return { kind: 'set', elements }
+  return { kind: 'set', elements: isTwiceTheSame(elements) ? elements.slice(1) : elements }
+}
+
+/** Scripts say an element twice to have a set of one, which nft would else make a value. */
+function isTwiceTheSame(elements: readonly Element[]): boolean {
+  const [first, second, third] = elements
+  if (first === undefined || second === undefined || third !== undefined) return false
+  return first.data === undefined && JSON.stringify(first) === JSON.stringify(second)
 }
 
 export function parseElement(cursor: NftCursor, want: ElementWant): Element {
