@@ -32,13 +32,14 @@ export function addTrace(program: Command, { io, end }: CommandContext): void {
   const command = program
     .command('trace')
     .description(
-      'follow a packet through a node’s iptables rules: every hop, the verdict, the targets and their shares',
+      'follow a packet through a node’s rules of iptables and nftables: every hop, the verdict, the targets and their shares',
     )
   command
     .addOption(
-      new Option('-r, --ruleset <file>', 'iptables-save of a node (or - ), and ipset save; may repeat').argParser(
-        collect(asText),
-      ),
+      new Option(
+        '-r, --ruleset <file>',
+        'iptables-save or nft list ruleset of a node (or - ), and ipset save; may repeat',
+      ).argParser(collect(asText)),
     )
     .option(
       '--to <ip[:port]>',

@@ -4,7 +4,7 @@ import type { Finding, Severity } from '#base/finding'
 export const findingCodes = {
   'ruleset.bad-line': {
     severity: 'error',
-    meaning: 'A line of a ruleset that should declare a chain cannot be read; it is left out.',
+    meaning: 'A line that should declare a chain cannot be read; what the chain does at its end is unknown.',
   },
   'ruleset.bad-rule': {
     severity: 'error',

@@ -16,6 +16,8 @@ export type Group = {
 export type DraftChain = {
   name: string
   policy?: string
+  /** The line of its declaration, where that could not be read: its policy is not known. */
+  unreadLine?: number
   counters?: Counters
   line: number
   rules: Rule[]

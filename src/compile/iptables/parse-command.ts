@@ -1,7 +1,7 @@
 /** Lines of a ruleset that begin with a command: `-A`, and what `iptables -S` and scripts for iptables-restore use beside it. */
 import type { DraftChain, Group } from './group'
 import { normalizeRule } from './normalize-rule'
-import { appendRule, chainOf, excerpt, ignoreLine, openGroup, type Reader, tell } from './parse-reader'
+import { appendRule, chainOf, excerpt, ignoreLine, openGroup, passOver, type Reader, tell } from './parse-reader'
 import type { Rule } from './rule'
 import { parseRuleLine } from './saved-rule'
 
@@ -19,7 +19,7 @@ export function applyCommand(reader: Reader, text: string, line: number): void {
   else if (command === '-I') insert(reader, text, line)
   else if (command === '-D') deleteRule(reader, text, line)
   else if (command === '-R') replace(reader, text, line)
-  else ignoreLine(reader, text, line)
+  else passOver(reader, text, line)
 }
 
 /** `iptables -S` names no table: a policy that is there already, or comes after rules, is another table's. */

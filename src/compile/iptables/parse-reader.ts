@@ -14,6 +14,8 @@ export type Reader = {
   readonly file: string
   readonly groups: Group[]
   group: Group | undefined
+  /** The chain of the rule before: a damaged line behind it may be one of its rules. */
+  latest: DraftChain | undefined
   header: { family?: Family; variant?: Variant }
   readonly findings: Finding[]
   readonly signs: Set<Sign>
@@ -26,6 +28,7 @@ export function createReader(file: string): Reader {
     file,
     groups: [],
     group: undefined,
+    latest: undefined,
     header: {},
     findings: [],
     signs: new Set(),
@@ -52,6 +55,7 @@ export function openGroup(reader: Reader, table: string | undefined, line: numbe
     isCommitted: false,
   }
   reader.groups.push(group)
+  reader.latest = undefined
   reader.group = group
   return group
 }
@@ -66,6 +70,8 @@ export function chainOf(reader: Reader, name: string, line: number): DraftChain 
   return chain
 }
 
+const hint = 'take the dump again; an answer that depends on this rule is unknown'
+
 /** `text` is `-A CHAIN …`. A rule that cannot be read stands in its chain all the same: what it does is not known. */
 export function appendRule(reader: Reader, place: { text: string; line: number; counters?: Counters }): void {
   const { text, line } = place
@@ -75,7 +81,7 @@ export function appendRule(reader: Reader, place: { text: string; line: number; 
     return
   }
   const chain = chainOf(reader, name, line)
-  const hint = 'take the dump again; an answer that depends on this rule is unknown'
+  reader.latest = chain
   if (parse.kind === 'bad') {
     tell(reader, 'ruleset.bad-rule', { line, hint, message: `rule not read, because ${parse.why}: ${excerpt(text)}` })
     chain.rules.push(unreadRule(line, text))
@@ -88,6 +94,21 @@ export function appendRule(reader: Reader, place: { text: string; line: number; 
   const rule = new SavedRule({ chain: name, parse, text, line, counters: place.counters ?? parse.counters })
   chain.rules.push(rule)
   if (rule.target !== undefined && !isKnownTarget(rule.target)) chain.jumps.push({ target: rule.target, rule })
+}
+
+/** Inside a table, a line with a target is what is left of a rule: of the chain of the rule before, as far as can be told. */
+export function passOver(reader: Reader, text: string, line: number): void {
+  const { group, latest } = reader
+  if (group?.table === undefined || latest === undefined || !/(^|\s)-[jg] \S/.test(text)) {
+    ignoreLine(reader, text, line)
+    return
+  }
+  tell(reader, 'ruleset.bad-rule', {
+    line,
+    hint,
+    message: `part of a rule, of which the rest is lost: ${excerpt(text)}`,
+  })
+  latest.rules.push(unreadRule(line, text))
 }
 
 export function ignoreLine(reader: Reader, text: string, line: number): void {

@@ -264,3 +264,18 @@ test.each([
   const findings = parseSave(save(`-A KUBE-SERVICES -s 10.0.0.1/32 -j RETURN\n${line}`), 'x').findings
   expect(findings).toMatchObject([{ code: 'ruleset.not-applied', severity: 'error', origin: { line: 8 } }])
 })
+
+test.each([
+  ['KUBE-SERVICES -s 10.0.0.2/32 -j DROP', 'a line whose beginning is lost'],
+  ['--dport 80 -j DROP', 'the second half of a line that was broken in two'],
+])('%s is a rule of unknown effect: %s', (line) => {
+  const text = save(`-A KUBE-SERVICES -s 10.0.0.1/32 -j RETURN\n${line}`)
+  expect(parseSave(text, 'x').findings).toMatchObject([{ code: 'ruleset.bad-rule', origin: { line: 8 } }])
+  expect(rules(text).map((rule) => rule.clauses[0])).toMatchObject([{ kind: 'source' }, { name: 'unreadable' }])
+})
+
+test('a chain whose policy cannot be read ends in what is not known', () => {
+  const text = save('').replace(':INPUT ACCEPT [0:0]', ':INPUT DRO [0:0]')
+  expect(codes(text)).toEqual(['ruleset.bad-line'])
+  expect(rules(text, 'INPUT')[0]?.clauses).toMatchObject([{ name: 'unreadable' }])
+})

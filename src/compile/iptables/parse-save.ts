@@ -3,9 +3,19 @@ import type { Finding } from '#base/finding'
 import { countOf } from '#base/text'
 import { assembleRulesets } from './assemble-rulesets'
 import { applyCommand } from './parse-command'
-import { appendRule, chainOf, createReader, excerpt, ignoreLine, openGroup, type Reader, tell } from './parse-reader'
+import {
+  appendRule,
+  chainOf,
+  createReader,
+  excerpt,
+  ignoreLine,
+  openGroup,
+  passOver,
+  type Reader,
+  tell,
+} from './parse-reader'
 import type { Ruleset } from './rule'
-import { markCut } from './unread-rule'
+import { markCut, markUnreadPolicies } from './unread-rule'
 
 export type RulesetParse = {
   /** One a family and variant that the text holds; empty when there is no rule or chain in it. */
@@ -22,6 +32,7 @@ export function parseSave(text: string, file: string): RulesetParse {
   const isHalf = !text.endsWith('\n')
   for (const group of reader.groups) {
     const end = group === reader.group ? { lastLine, isHalf } : undefined
+    markUnreadPolicies(group)
     reader.findings.push(...markCut(group, file, end))
   }
   if (reader.ignoredCount > 0 && reader.groups.length > 0) tellIgnored(reader)
@@ -76,11 +87,15 @@ function closeGroup(reader: Reader): void {
   reader.group = undefined
 }
 
+const policies: ReadonlySet<string> = new Set(['-', 'ACCEPT', 'DROP', 'QUEUE', 'RETURN'])
+
 /** `:INPUT DROP [18:1080]`, `:KUBE-SERVICES - [0:0]`. */
 function readChainLine(reader: Reader, text: string, line: number): void {
   const match = /^:(\S+)\s+(\S+)(?:\s+\[(\d+):(\d+)\])?$/.exec(text)
-  if (match === null) {
+  if (match === null || !policies.has(match[2] ?? '')) {
     tell(reader, 'ruleset.bad-line', { line, message: `this chain line cannot be read: ${excerpt(text)}` })
+    const name = /^:(\S+)/.exec(text)?.[1]
+    if (name !== undefined) chainOf(reader, name, line).unreadLine = line
     return
   }
   const [, name = '', policy = '-', packets, bytes] = match
@@ -105,7 +120,7 @@ function readCounted(reader: Reader, text: string, line: number): void {
 function readOther(reader: Reader, text: string, line: number): void {
   if (/^Chain \S+ \((policy|\d+ references)/.test(text)) reader.signs.add('list-output')
   else if (/^table (ip|ip6|inet|bridge|arp|netdev) \S+ \{/.test(text)) reader.signs.add('nft-text')
-  ignoreLine(reader, text, line)
+  passOver(reader, text, line)
 }
 
 function tellIgnored(reader: Reader): void {

@@ -14,6 +14,13 @@ export function unreadRule(line: number, text: string): Rule {
   }
 }
 
+/** A chain whose policy cannot be read ends in a rule of unknown effect. */
+export function markUnreadPolicies(group: Group): void {
+  for (const chain of group.chains.values()) {
+    if (chain.unreadLine !== undefined) chain.rules.push(unreadRule(chain.unreadLine, `:${chain.name}`))
+  }
+}
+
 /** Where the text ends, for the group that was open there; a group cut in the middle ends with its last rule. */
 type End = { readonly lastLine: number; readonly isHalf: boolean }
 
