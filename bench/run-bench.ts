@@ -83,11 +83,21 @@ async function benchRules(): Promise<readonly (readonly string[])[]> {
     goal,
     memory,
   ]
+  const [nft, ipt] = [of(rules, 'nftRules', 'nftPrint'), of(rules, 'rules', 'print')]
+  const nftRow = [
+    'nftables rules, rendered and printed, against iptables rules',
+    seconds(nft),
+    seconds(ipt),
+    (nft / ipt).toFixed(2),
+    '1',
+    '',
+  ]
   const megabytes = Math.round(readFileSync(file).length / 1e6)
   return [
     row(`objects → slices → rules (${megabytes} MB of JSON)`, of(rules, 'slices', 'rules'), '2', peaks),
     row('the same, and the parsed JSON → objects', of(rules, 'objects', 'slices', 'rules'), '', ''),
     row('whole file → printed rules', of(rules, 'parse', 'objects', 'slices', 'rules', 'print'), '', ''),
+    nftRow,
   ]
 }
 

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import { selectSlices } from '#compile/endpointslices/select-slices'
 import { printSave } from '#compile/iptables/print-save'
 import { savedRuleset } from '#compile/iptables/render-iptables'
+import { printList } from '#compile/nftables/print-list'
+import { rulesetOf } from '#compile/nftables/ruleset'
 import { nodeIptables } from '#compile/node/node-iptables'
+import { nodeNftables } from '#compile/node/node-nftables'
 import { buildCluster } from '#manifests/build-cluster'
 import { parseManifestText } from '#manifests/parse-text'
 
@@ -26,6 +29,11 @@ else if (step === 'rules') {
   const settings = { detectLocal: { kind: 'ClusterCIDR', cidrs: ['10.16.0.0/12'] } } as const
   const rules = timed('rules', () => nodeIptables(cluster, slices, { family: 'ipv4', node: 'node-1', settings }).value)
   timed('print', () => printSave(savedRuleset(rules.sync), { date: 'x' }))
+  const tables = timed(
+    'nftRules',
+    () => nodeNftables(cluster, slices, { family: 'ipv4', node: 'node-1', settings }).value,
+  )
+  timed('nftPrint', () => printList(rulesetOf([tables.table])))
 }
 
 process.stdout.write(JSON.stringify({ times, peakMegabytes: Math.round(process.resourceUsage().maxRSS / 1024) }))
