@@ -206,6 +206,34 @@ test('SNAT to a range leaves open which address it is', () => {
   expect(path?.path.fields.source).toBeUndefined()
 })
 
+describe('routing', () => {
+  const log = saveOf('filter', ['INPUT -j LOG', 'FORWARD -j LOG'])
+  const kindsOf = (save: string, ends: string) =>
+    walk(save, ends, fromPod).map(({ kind, delivered }) => delivered ?? kind)
+
+  test.each([
+    ['10.244.1.1 → 10.244.1.9', 'dropped'],
+    ['224.0.0.5 → 10.244.1.1', 'dropped'],
+    ['255.255.255.255 → 10.244.1.1', 'dropped'],
+    ['0.0.0.0 → 10.244.1.1', 'dropped'],
+    ['0.0.0.0 → 255.255.255.255', 'local'],
+    ['203.0.113.5 → 0.0.0.0', 'dropped'],
+  ])('IPv4 refuses martians: %s is %s', (ends, kind) => {
+    expect(kindsOf(log, ends)).toEqual([kind])
+  })
+
+  test('IPv6 takes packets from the node’s own addresses', () => {
+    const rules = saveOf('filter', ['FORWARD -j LOG'], 'ipv6')
+    expect(kindsOf(rules, 'fd00:10:244:1::1 → fd00:10:244:1::9')).toEqual(['forwarded'])
+  })
+
+  test('whether a node takes 127.0.0.0/8 off the wire is a question, which kube-proxy’s guard answers', () => {
+    expect(kindsOf(log, '10.244.1.9 → 127.0.0.1')).toEqual(['dropped', 'local'])
+    const guarded = log.replace('-A INPUT', ':KUBE-FIREWALL - [0:0]\n-A INPUT')
+    expect(kindsOf(guarded, '10.244.1.9 → 127.0.0.1')).toEqual(['local'])
+  })
+})
+
 describe('hooks', () => {
   test('what is for another node does not leave through lo', () => {
     expect(met(saveOf('nat', ['OUTPUT -o lo -j ACCEPT']), '192.168.50.11 → 203.0.113.5')).toEqual([[]])

@@ -171,7 +171,7 @@ describe('what is not known of the packet', () => {
         destination: { family: 'ipv4', words: [0xc0a8320b] },
         destinationPort: 31443,
         protocol: 'tcp',
-        source: { family: 'ipv4', words: [1] },
+        source: { family: 'ipv4', words: [0xcb007105] },
       },
     }).value
     expect(trace.verdict.kind).toBe('unknown')

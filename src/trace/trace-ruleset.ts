@@ -78,6 +78,10 @@ function worldOf(input: RulesetTraceInput, rulesets: readonly Ruleset[]): World 
   return {
     ...(input.nodeIps === undefined ? {} : { nodeIps: new Set(input.nodeIps) }),
     ...(input.isNodeLocal === true ? { localDestination: printIp(input.packet.destination) } : {}),
+    // kube-proxy guards the loopback's range with this chain where it has opened it.
+    ...(rulesets.some(({ tables }) => tables.get('filter')?.chains.has('KUBE-FIREWALL'))
+      ? { takesLoopback: true }
+      : {}),
     sets: input.sets ?? new Map(),
     routes: rulesets.flatMap(findRoutes),
   }

@@ -2,6 +2,7 @@
 import { type Ip, isSameIp, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
 import type { EntryWalk, HookEntry } from './hook-entries'
+import { isLoopbackOfWire, routeLocalnet, whyMartian } from './martian'
 import { destinationIsLocal } from './matches/address'
 import { assume, type Fields, type HopEvent, type Path, withHop } from './path'
 import type { Question } from './question'
@@ -156,17 +157,23 @@ type Routed = { readonly path: Path; readonly kind: 'local' | 'forwarded' | 'mar
  */
 function route(walk: HookWalk, path: Path): readonly Routed[] {
   const martian = whyMartian(walk.world, path.fields)
-  if (martian !== undefined) {
-    const hop: HopEvent = { hook: 'routing', kind: 'note', did: 'dropped', because: martian }
-    return [{ path: { ...withHop(path, hop), end: { kind: 'drop', place: hop } }, kind: 'martian' }]
-  }
+  if (martian !== undefined) return [refuse(path, martian)]
   const { destination } = path.fields
+  if (isLoopbackOfWire(path.fields) && walk.world.takesLoopback !== true) {
+    const why = `a martian: ${printIp(destination)} is not reached from outside unless route_localnet is set`
+    return [refuse(assume(path, routeLocalnet, false), why), deliver(assume(path, routeLocalnet, true))]
+  }
   if (isMulticast(destination) || isBroadcast(destination)) return [deliver(path)]
   const test = destinationIsLocal({ path, fields: path.fields, hook: 'PREROUTING', table: '', world: walk.world })
   if (test.kind === 'known') return [test.holds ? deliver(path) : forward(walk, path, true)]
   if (test.kind === 'chance') return [forward(walk, path, false)]
   const question: Question = { ...test.question, key: `routed-${test.question.key}`, subject: { kind: 'packet' } }
   return [forward(walk, assume(path, question, false), false), deliver(assume(path, question, true))]
+}
+
+function refuse(path: Path, because: string): Routed {
+  const hop: HopEvent = { hook: 'routing', kind: 'note', did: 'dropped', because }
+  return { path: { ...withHop(path, hop), end: { kind: 'drop', place: hop } }, kind: 'martian' }
 }
 
 function deliver(path: Path): Routed {
@@ -181,18 +188,6 @@ function forward(walk: HookWalk, path: Path, isKnown: boolean): Routed {
   const because = whyForwarded(isKnown, printIp(path.fields.destination))
   const routed = withHop(path, { hook: 'routing', kind: 'note', did: 'forwarded', because })
   return { path: setOut(walk, routed, false), kind: 'forwarded' }
-}
-
-/** fib_validate_source and ip_route_input_slow in net/ipv4: unless the node's sysctls allow it. */
-function whyMartian(world: World, fields: Fields): string | undefined {
-  if (fields.inInterface === 'lo') return undefined
-  if (fields.source !== undefined && isLocal(world, fields.source) === true) {
-    return `a martian: ${printIp(fields.source)} is an address of this node, and the packet came in from outside`
-  }
-  const isLoopback = fields.family === 'ipv4' && (fields.destination.words[0] ?? 0) >>> 24 === 127
-  return isLoopback
-    ? `a martian: ${printIp(fields.destination)} is not reached from outside unless route_localnet is set`
-    : undefined
 }
 
 function whyDelivered({ fields }: Path, text: string): string {

@@ -11,6 +11,8 @@ export type World = {
   readonly nodeIps?: ReadonlySet<string>
   /** The address asked for is the node's own, whatever `nodeIps` says. */
   readonly localDestination?: string
+  /** The node takes packets for 127.0.0.0/8 off the wire. */
+  readonly takesLoopback?: boolean
   readonly sets: ReadonlyMap<string, IpSet>
   readonly routes: readonly Route[]
 }
