@@ -93,7 +93,10 @@ export function fateDifference(
 ): string | undefined {
   const last: Walk = seen.walks.at(-1) ?? seen.walks[0]
   const { fate } = last
-  if (fate.kind === 'vanished') return `no rule ended it, and it left by no interface; Portolan says ${kind}`
+  if (fate.kind === 'vanished') {
+    const isRefused = kind === 'dropped' && path.end?.place.kind === 'note'
+    return isRefused ? undefined : `no rule ended it, and it left by no interface; Portolan says ${kind}`
+  }
   if (!('packet' in fate)) return differs('fate', fate.kind, kind)
   if (kind !== 'delivered') return differs('fate', fate.kind, kind)
   const { fields } = path
