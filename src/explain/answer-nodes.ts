@@ -2,15 +2,14 @@
 import type { Finding } from '#base/finding'
 import { type Family, familyOf } from '#base/ip'
 import { compareText, listOf } from '#base/text'
-import { parseSave } from '#compile/iptables/parse-save'
-import { printSave } from '#compile/iptables/print-save'
-import { savedRuleset } from '#compile/iptables/render-iptables'
-import { nodeIptables } from '#compile/node/node-iptables'
+import type { Layout } from '#compile/nftables/layout'
+import { nodePortAddresses } from '#compile/services/node-port-addresses'
 import { planServices, proxyNodeOf } from '#compile/services/plan-services'
 import type { ServicePlan } from '#compile/services/service-plan'
 import { nodeIps } from '#model/node'
 import { makersOf, recogniseNode } from '#verify/recognise-node'
 import { chooseSources } from './choose-sources'
+import { computeRules, layoutOf } from './compute-rules'
 import type { NodeRuleset } from './explain-input'
 import { type Destination, listDestinations, standIn } from './list-destinations'
 import type { ServiceView } from './service-view'
@@ -64,43 +63,47 @@ export function answerNodes(view: ServiceView): readonly NodeAnswers[] {
   )
 }
 
-type Labelled = { readonly node: string | undefined; readonly alike: readonly string[]; readonly label: string }
+type Labelled = {
+  readonly node: string | undefined
+  readonly alike: readonly string[]
+  readonly label: string
+  readonly layout?: Layout
+}
 
-function answerComputed(view: ServiceView, family: Family, { node, alike, label }: Labelled): NodeAnswers {
-  const ips = ipsOf(view, family, node)
-  const destinations = listDestinations(view.service, { family, nodeIps: ips })
-  const { value } = nodeIptables(view.focus, view.slices.used, {
-    family,
-    settings: view.settings,
-    ...(node !== undefined && { node }),
-  })
-  const { rulesets } = parseSave(printSave(savedRuleset(value.sync), { date: 'now' }), 'computed rules')
-  const sources = chooseSources(view, family, node)
-  const expected = traceNode({ rulesets, nodeIps: ips }, destinations, sources)
-  return { ...(node !== undefined && { node }), label, alike, family, plan: value.plan, destinations, expected }
+function answerComputed(view: ServiceView, family: Family, labelled: Labelled): NodeAnswers {
+  const { node, alike, label, layout } = labelled
+  const nodeIps = ipsOf(view, family, node)
+  const { plan, rules } = computeRules(view, { family, node, ...(layout !== undefined && { layout }) })
+  const nodePortIp = nodePortIpOf(plan, { ips: nodeIps, isNftables: layout !== undefined })
+  const destinations = listDestinations(view.service, { family, ...(nodePortIp !== undefined && { nodePortIp }) })
+  const expected = traceNode({ ...rules, nodeIps }, destinations, chooseSources(view, family, node))
+  return { ...(node !== undefined && { node }), label, alike, family, plan, destinations, expected }
 }
 
 function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): NodeAnswers {
   const node = ruleset.node ?? onlyNode(view)
   const label = ruleset.node ?? `the node of ${listOf(ruleset.files)}`
-  const base = answerComputed(view, family, { node, alike: [], label })
-  const rulesets = ruleset.rulesets.filter((one) => one.family === family)
-  const [file = '', ...more] = ruleset.files
-  const { nft } = ruleset
-  const rules: TracedRules = {
-    rulesets,
-    ...(nft !== undefined && { nft }),
-    sets: ruleset.sets,
-    linesIn: more.length === 0 ? file : '',
-    nodeIps: ipsOf(view, family, node),
-  }
-  const isNftProxy = [...(nft?.tables.values() ?? [])].some(({ name }) => name === 'kube-proxy')
+  const layout = layoutOf(ruleset, family)
+  const base = answerComputed(view, family, { node, alike: [], label, ...(layout !== undefined && { layout }) })
+  const rules = rulesIn(ruleset, family, ipsOf(view, family, node))
+  const isNftProxy = [...(ruleset.nft?.tables.values() ?? [])].some(({ name }) => name === 'kube-proxy')
   const told = recogniseNode(ruleset).filter(isToldHere)
   const findings = isNftProxy ? told.filter((one) => one.code !== 'ruleset.no-kube-proxy') : told
-  const hasFamily = rulesets.length > 0 || hasNftRules(ruleset, family)
+  const hasFamily = rules.rulesets.length > 0 || hasNftRules(ruleset, family)
   const isElsewhere = !hasFamily || hasServicesElsewhere(ruleset, findings)
   const answers = isElsewhere ? [] : traceNode(rules, base.destinations, chooseSources(view, family, node))
   return { ...base, given: { ruleset, rules, answers, hasFamily, isElsewhere, findings } }
+}
+
+function rulesIn({ files, rulesets, nft, sets }: NodeRuleset, family: Family, nodeIps: readonly string[]): TracedRules {
+  const [file = '', ...more] = files
+  return {
+    rulesets: rulesets.filter((one) => one.family === family),
+    ...(nft !== undefined && { nft }),
+    sets,
+    linesIn: more.length === 0 ? file : '',
+    nodeIps,
+  }
 }
 
 /** Stale chains are of other Services, and a dump of the other variant has no rules of kube-proxy of course. */
@@ -114,6 +117,17 @@ function ipsOf({ input }: ServiceView, family: Family, node: string | undefined)
   const known = node === undefined ? undefined : input.cluster.nodes.get(node)
   const ips = known === undefined ? [] : nodeIps(known)
   return ips.some((ip) => familyOf(ip) === family) ? ips : [...ips, standIn[family]]
+}
+
+/** An address at which the setting nodePortAddresses lets node ports answer, the primary one where it may be. */
+function nodePortIpOf(
+  { settings, family }: ServicePlan,
+  { ips, isNftables }: { readonly ips: readonly string[]; readonly isNftables: boolean },
+): string | undefined {
+  const own = ips.filter((ip) => familyOf(ip) === family)
+  const addresses = nodePortAddresses(settings, { family, ips: own }, isNftables ? 'primary' : 'all')
+  if (addresses.kind === 'all') return own[0]
+  return own.find((ip) => addresses.ips.includes(ip))
 }
 
 function onlyNode({ input }: ServiceView): string | undefined {

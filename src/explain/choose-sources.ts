@@ -9,7 +9,7 @@ export const sourceClasses = ['pod', 'node', 'outside'] as const
 
 export type SourceClass = (typeof sourceClasses)[number]
 
-/** Absent: a process of the node, whose address the kernel chooses; for a pod, that no pod address is known. */
+/** Absent for the node, whose address depends on where it sends; for a pod, that no pod address is known. */
 export type Sources = Readonly<Record<SourceClass, Ip | undefined>>
 
 export const sourceWords: Readonly<Record<SourceClass, string>> = {

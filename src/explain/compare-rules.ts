@@ -8,7 +8,7 @@ import type { FindingCode } from './findings'
 import { holderOf } from './index-holders'
 import { isExternal, printDestination } from './list-destinations'
 import type { ServiceView } from './service-view'
-import { type Answer, lineText, outcomeText } from './trace-node'
+import { type Answer, isStoppedAsUnknown, lineText, outcomeText } from './trace-node'
 
 /** One thing that differs; those of one code and node become one finding. */
 export type Drift = {
@@ -51,13 +51,11 @@ function compareAnswer(pair: Pair): readonly Drift[] {
   const has = addressesOf(actual)
   const shouldHave = addressesOf(wanted)
   if (actual.trace.verdict.kind === 'unknown') return [at('explain.undecided')]
-  // Told with the classes of clients.
-  if (isEarlyDrop(pair.answers, actual)) return []
   if (isChoiceUnknown(pair)) return classifyTargets(pair, [...has], 'any')
   if (has.size === 0 && shouldHave.size === 0) return compareRefusal(pair, at)
   if (has.size === 0) {
     // A destination that nothing takes is told once for all nodes.
-    if (actual.trace.verdict.kind === 'allowed') return []
+    if (actual.trace.verdict.kind === 'allowed' || isStoppedAsUnknown(actual)) return []
     if (!isOwnRefusal(actual)) return [at('explain.rules-stop-packets')]
   }
   const stops = actual.trace.verdict.kind !== 'allowed' && has.size > 0 ? [at('explain.rules-stop-packets')] : []
@@ -120,7 +118,8 @@ function compareRefusal({ actual, wanted, answers }: Pair, at: (code: FindingCod
   const kinds = [wanted.trace.verdict.kind, actual.trace.verdict.kind]
   const rules = answers.given?.rules
   const hasFilter = rules?.nft !== undefined || rules?.rulesets.some(({ tables }) => tables.has('filter')) === true
-  if (kinds[0] === 'rejected' && kinds[1] !== 'rejected' && hasFilter) return [at('explain.no-refusal')]
+  const isHang = kinds[0] === 'rejected' && kinds[1] !== 'rejected' && !isOwnRefusal(actual)
+  if (isHang && hasFilter) return [at('explain.no-refusal')]
   return []
 }
 

@@ -32,6 +32,8 @@ export function explainService(input: ExplainInput): Explanation {
     sentence: writeSentence(view, layers),
     layers,
     findings,
-    isUndecided: findings.some(({ code }) => code === 'explain.undecided'),
+    isUndecided:
+      findings.some(({ code }) => code === 'explain.undecided') ||
+      nodes.some(({ given }) => given?.hasFamily === true && given.isElsewhere),
   }
 }

@@ -37,7 +37,7 @@ export type Explanation = {
   readonly sentence: string
   readonly layers: readonly Layer[]
   readonly findings: readonly ExplainFinding[]
-  /** A trace came out `unknown`: part of the answer is open. */
+  /** A trace came out `unknown`, or the rules given do not hold the Services: part of the answer is open. */
   readonly isUndecided: boolean
 }
 

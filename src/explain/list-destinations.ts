@@ -22,14 +22,16 @@ export const standIn: Readonly<Record<Family, string>> = { ipv4: '192.0.2.1', ip
 
 const protocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const
 
-/** `nodeIps` are those of the node whose node ports are meant; cluster IPs come first. */
-export function listDestinations(
-  service: Service,
-  { family, nodeIps }: { readonly family: Family; readonly nodeIps: readonly string[] },
-): readonly Destination[] {
+export type DestinationOptions = {
+  readonly family: Family
+  /** An address of the node that takes node ports; absent where none does. */
+  readonly nodePortIp?: string
+}
+
+/** Cluster IPs come first. */
+export function listDestinations(service: Service, { family, nodePortIp }: DestinationOptions): readonly Destination[] {
   if (service.type === 'ExternalName') return []
   const isOfFamily = (ip: string): boolean => familyOf(ip) === family
-  const own = nodeIps.find(isOfFamily) ?? standIn[family]
   const vips = service.loadBalancerIngress.flatMap(({ ip, ipMode }) =>
     ip !== undefined && ipMode === 'VIP' && isOfFamily(ip) ? [ip] : [],
   )
@@ -48,7 +50,9 @@ export function listDestinations(
       ...clusterIPs.map((ip) => at('cluster IP', ip, servicePort.port)),
       ...service.externalIPs.filter(isOfFamily).map((ip) => at('external IP', ip, servicePort.port)),
       ...vips.map((ip) => at('load balancer IP', ip, servicePort.port)),
-      ...(servicePort.nodePort === 0 ? [] : [at('node port', own, servicePort.nodePort)]),
+      ...(servicePort.nodePort === 0 || nodePortIp === undefined
+        ? []
+        : [at('node port', nodePortIp, servicePort.nodePort)]),
     ]
   })
 }

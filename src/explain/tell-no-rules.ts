@@ -6,7 +6,7 @@ import type { ExplainFinding } from './explanation'
 import { explainFinding } from './findings'
 import { isRepresentative, printDestination } from './list-destinations'
 import type { ServiceView } from './service-view'
-import { type Answer, outcomeText } from './trace-node'
+import { type Answer, isStoppedAsUnknown, outcomeText } from './trace-node'
 
 /** A refusal for want of endpoints is another matter. */
 export function tellNoRules(view: ServiceView, nodes: readonly NodeAnswers[]): readonly ExplainFinding[] {
@@ -33,13 +33,12 @@ export function tellNoRules(view: ServiceView, nodes: readonly NodeAnswers[]): r
   ]
 }
 
-/** kube-proxy in nftables mode stops what goes to cluster IPs of no Service; in iptables mode nothing does. */
 function isTakenByNone({ expected }: NodeAnswers, answer: Answer): boolean {
   const { verdict, targets } = answer.trace
   const wanted = expected.find((one) => one.destination === answer.destination && one.from === answer.from)
-  const isRefused = wanted?.trace.verdict.kind === 'rejected' || wanted?.trace.verdict.kind === 'dropped'
-  const isUnknown = / chain cluster-ips-check/.test(verdict.because[0].sentence)
-  return targets.length === 0 && !isRefused && (verdict.kind === 'allowed' || isUnknown)
+  const isStopped = wanted?.trace.verdict.kind === 'rejected' || wanted?.trace.verdict.kind === 'dropped'
+  const isRefused = isStopped && wanted !== undefined && !isStoppedAsUnknown(wanted)
+  return targets.length === 0 && !isRefused && (verdict.kind === 'allowed' || isStoppedAsUnknown(answer))
 }
 
 function effectOf({ trace }: Answer): string {

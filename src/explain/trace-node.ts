@@ -1,9 +1,9 @@
 /** What the rules of one node do with packets to a Service: one answer for each destination and class of clients. */
-import { parseEndpoint, parseIp, printIp } from '#base/ip'
+import { familyOf, type Ip, parseEndpoint, parseIp, printIp } from '#base/ip'
 import type { Target, Trace } from '#model/trace'
 import { type RulesetTraceInput, traceRuleset } from '#trace/trace-ruleset'
 import { type SourceClass, type Sources, sourceClasses } from './choose-sources'
-import type { Destination } from './list-destinations'
+import { type Destination, standIn } from './list-destinations'
 
 export type Answer = {
   readonly destination: Destination
@@ -34,7 +34,7 @@ function traceOne(
   { from, sources }: { readonly from: SourceClass; readonly sources: Sources },
 ): readonly Answer[] {
   const ip = parseIp(destination.address)
-  const source = sources[from]
+  const source = from === 'node' ? nodeSource(rules.nodeIps ?? [], destination) : sources[from]
   if (ip === undefined || (source === undefined && from !== 'node')) return []
   const { value } = traceRuleset({
     ...rules,
@@ -56,6 +56,13 @@ function traceOne(
       ...(linesIn !== undefined && { linesIn }),
     },
   ]
+}
+
+/** The kernel sends to an address of its own from that same one, and else from the node's primary address. */
+function nodeSource(nodeIps: readonly string[], { address, family }: Destination): Ip | undefined {
+  const own = nodeIps.filter((one) => familyOf(one) === family && one !== standIn[family])
+  const chosen = own.includes(address) ? address : own[0]
+  return chosen === undefined ? undefined : parseIp(chosen)
 }
 
 /** How the source is seen by the endpoint: `some` when that depends on what is not known, or on who is chosen. */
@@ -84,6 +91,11 @@ export function memoryOf({ trace }: Answer): {
   if (rule === undefined) return { remembers: false }
   const seconds = (trace.branches ?? []).map(({ when }) => /of the last (\d+) s/.exec(when)?.[1]).find((one) => one)
   return { remembers: true, rule, ...(seconds !== undefined && { seconds: Number(seconds) }) }
+}
+
+/** kube-proxy in nftables mode stops what goes to cluster IPs or ports of no Service; in iptables mode nothing does. */
+export function isStoppedAsUnknown({ trace }: Answer): boolean {
+  return / chain cluster-ips-check/.test(trace.verdict.because[0].sentence)
 }
 
 /** What happened and why, with the rule's line where the rules were given. */
