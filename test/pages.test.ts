@@ -93,8 +93,13 @@ const placeholders: Readonly<Record<string, string>> = {
   'conntrack.txt': 'test/explain/outage/conntrack.txt',
 }
 
+/** A page without its blocks: what a command prints may name others. */
+function runningText(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, '')
+}
+
 const inline = pages.flatMap((page) =>
-  [...readFileSync(join(root, page), 'utf8').matchAll(/`portolan ([^`]+)`/g)].map(([, line]) => ({
+  [...runningText(readFileSync(join(root, page), 'utf8')).matchAll(/`portolan ([^`]+)`/g)].map(([, line]) => ({
     page,
     line: String(line),
   })),
