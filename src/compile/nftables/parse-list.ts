@@ -88,7 +88,7 @@ function joinTables(reader: Reader, known: DraftTable, later: DraftTable): Draft
     noteFinding(reader.notes, 'nft.table-twice', { message, line: later.line ?? 1 })
     return later
   }
-  known.comment ??= later.comment ?? ''
+  if (later.comment !== undefined) known.comment = later.comment
   known.objects.push(...later.objects)
   for (const [name, set] of later.sets) known.sets.set(name, set)
   for (const [name, flowtable] of later.flowtables) known.flowtables.set(name, flowtable)

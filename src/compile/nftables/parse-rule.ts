@@ -8,27 +8,28 @@ export class ListedRule implements Rule {
   readonly line: number
   readonly text: string
   declare readonly handle?: number
-  private readonly scope: Scope
-  private parsed: RuleParse | undefined
+  /** Not for anyone who lists the rule's own fields: the table holds the rule. */
+  readonly #scope: Scope
+  #parsed: RuleParse | undefined
 
   constructor(told: { readonly text: string; readonly line: number; readonly scope: Scope; readonly handle?: number }) {
     this.line = told.line
     this.text = told.text
-    this.scope = told.scope
+    this.#scope = told.scope
     if (told.handle !== undefined) this.handle = told.handle
   }
 
   get statements(): readonly Statement[] {
-    return this.parse.statements
+    return this.#parse().statements
   }
 
   get comment(): string {
     // A rule without a comment has none; the type of an optional getter cannot say so.
-    return this.parse.comment as string
+    return this.#parse().comment as string
   }
 
-  private get parse(): RuleParse {
-    this.parsed ??= parseStatements(new NftCursor(this.text, this.scope))
-    return this.parsed
+  #parse(): RuleParse {
+    this.#parsed ??= parseStatements(new NftCursor(this.text, this.#scope))
+    return this.#parsed
   }
 }

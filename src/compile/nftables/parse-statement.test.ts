@@ -187,6 +187,19 @@ describe('what nft 0.9 shows of iptables matches that it cannot translate', () =
     expect(statements[2]).toMatchObject({ text: '# to:10.244.9.0/24' })
   })
 
+  test('without iptables beside it, by name alone', () => {
+    expect(read('ip daddr != 127.0.0.0/8 # xt_addrtype counter packets 0 bytes 0 jump DOCKER')).toMatchObject([
+      {},
+      { kind: 'xt', type: 'match', name: 'addrtype' },
+      { kind: 'counter' },
+      { kind: 'jump' },
+    ])
+    expect(read('counter packets 271 bytes 25574 # xt_MASQUERADE')).toMatchObject([
+      {},
+      { kind: 'xt', type: 'target', name: 'MASQUERADE' },
+    ])
+  })
+
   test('a comment may stand in the middle', () => {
     const cursor = new NftCursor('meta l4proto tcp  comment "shop/web" counter packets 0 bytes 0 drop', {
       family: 'ip',

@@ -96,7 +96,8 @@ function parseOther(cursor: NftCursor): Statement {
 }
 
 /**
- * What nft 0.9 shows of an iptables match that it cannot translate: `# recent: SET name: x counter packets 0 bytes 0 drop`.
+ * What nft 0.9 shows of an iptables match that it cannot translate: `# recent: SET name: x counter packets 0 bytes 0 drop`,
+ * or without iptables beside it, `# xt_recent counter …`.
  * A target of that kind stands after the counter and ends the line. Any other `#` begins a comment.
  */
 function parseLeftover(cursor: NftCursor, before: readonly Statement[]): Statement | undefined {
@@ -108,6 +109,8 @@ function parseLeftover(cursor: NftCursor, before: readonly Statement[]): Stateme
   if (line === '' || (counter < 0 && !isTarget)) return undefined
   const text = counter < 0 ? line.trimEnd() : line.slice(0, counter)
   cursor.reset({ ...cursor.place(), at: cursor.at + text.length })
+  const name = /^# xt_(\w+)$/.exec(text)?.[1]
+  if (name !== undefined) return { kind: 'xt', type: counter < 0 ? 'target' : 'match', name }
   return { kind: 'other', syntax: 'text', text }
 }
 
