@@ -48,6 +48,8 @@ export type RulesetInput = {
   readonly signs: RulesetParse['signs']
   readonly sets: ReadonlyMap<string, IpSet>
   readonly findings: readonly Finding[]
+  /** Characters read. */
+  readonly size?: number
 }
 
 type Draft = {
@@ -65,7 +67,7 @@ export async function readRulesets(io: Io, paths: readonly string[]): Promise<Ru
   for (const path of paths) {
     const text = await readText(path, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })
     size += text.length
-    refuseTooLarge(path, size)
+    refuseTooLarge(path, { size, heapPerCharacter })
     if (isNftJson(text)) addNft(draft, parseNftJson(text, path))
     else if (!isIpsetText(text)) addRules(draft, text, path)
     else {
@@ -81,14 +83,17 @@ export async function readRulesets(io: Io, paths: readonly string[]): Promise<Ru
       `${listOf(paths, 3)} holds sets and no rules; add the output of iptables-save as another --ruleset`,
     )
   }
-  return nftTables.size === 0 ? rest : { ...rest, nft: { tables: nftTables } }
+  return nftTables.size === 0 ? { ...rest, size } : { ...rest, size, nft: { tables: nftTables } }
 }
 
 /** Measured: 320 MB of rules take 1.2 GB of heap, whether they are long (of Services) or short (of a block list). */
 const heapPerCharacter = 4
 
 /** V8 ends the program without a word to its user when the heap is full. */
-function refuseTooLarge(path: string, size: number): void {
+export function refuseTooLarge(
+  path: string,
+  { size, heapPerCharacter }: { readonly size: number; readonly heapPerCharacter: number },
+): void {
   const { heap_size_limit: limit } = getHeapStatistics()
   if (size * heapPerCharacter <= limit) return
   const megabytes = Math.ceil(size / 1e6)
