@@ -38,6 +38,8 @@ function truthOf(
       return value === 'loose' || (packet.from !== fromLocal && seen.linkTo(packet.source) === packet.from)
     case 'owner':
       return /^[ug]id /.test(value) ? isInRange(value.slice(4), 0) : undefined
+    case 'route-localnet':
+      return true
     case 'physdev':
     case 'socket':
     case 'ipsec':

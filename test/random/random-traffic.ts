@@ -22,7 +22,14 @@ export function randomTraffic(random: Random, family: Family, number: number): S
       ])
   const link = random.chance(0.9) ? linkOf(family, source) : random.pick(['eth0', 'cni0', 'vethpod1'])
   const protocol = random.pick(['tcp', 'tcp', 'udp', 'udp', isLocal ? 'tcp' : 'sctp', 'icmp'] as const)
-  const ends = { from: isLocal ? fromLocal : link, source, protocol, destination: randomHost(random, family) }
+  const strange = isLocal || random.chance(0.95) ? {} : strangeEnds(random, family)
+  const ends = {
+    from: isLocal ? fromLocal : link,
+    source,
+    protocol,
+    destination: randomHost(random, family),
+    ...strange,
+  }
   const isOdd = !isLocal && random.chance(0.1)
   if (protocol !== 'icmp') {
     const flags = isOdd && protocol === 'tcp' ? { flags: ['SYN', 'FIN'] as const } : {}
@@ -31,4 +38,10 @@ export function randomTraffic(random: Random, family: Family, number: number): S
   const echo = echoRequestType(ends)
   const answer = echo === 8 ? 0 : 129
   return { ...ends, icmp: { type: isOdd ? answer : echo, code: 0, id: 100 + number } }
+}
+
+/** Off the wire: from an address of the node itself, or to the loopback. IPv6 drops the latter before any hook. */
+function strangeEnds(random: Random, family: Family): Partial<Pick<SentPacket, 'source' | 'destination'>> {
+  const { nodeIps, loopback } = places[family]
+  return family === 'ipv4' && random.chance(0.5) ? { destination: loopback } : { source: random.pick(nodeIps) }
 }
