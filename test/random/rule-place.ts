@@ -23,4 +23,4 @@ export function hasPorts(protocol: RuleProtocol): boolean {
 }
 
 /** `! ` now and then. */
-export type Not = (share?: number) => string
+type Not = (share?: number) => string
