@@ -2,8 +2,6 @@
 import type { Finding } from '#base/finding'
 import type { ExplainFinding } from './explanation'
 
-const controller = 'see the log of kube-controller-manager'
-
 /** What to do about a finding whose room does not say it. */
 const remedies: Readonly<Record<string, string>> = {
   'services.other-proxy': 'take the label away, or see that the proxy it names runs',
@@ -13,6 +11,7 @@ const remedies: Readonly<Record<string, string>> = {
   'services.address-without-family': 'add the family to spec.ipFamilies, or take the address away',
   'services.no-health-check-port': 'let the API server allot one: leave the field out when you create the Service',
   'services.node-port-addresses-unmatched': 'compare nodePortAddresses of kube-proxy with the addresses of the node',
+  'services.hints-ignored': 'run an endpoint in the zone of that node, or live with traffic across zones',
   'services.hidden-slice': 'take the label off the slice',
   'services.port-name-mismatch': 'give port names of Service and slice the same spelling and protocol',
   'services.slice-port-without-number': 'write name and number of the port into the slice',
@@ -24,7 +23,10 @@ const remedies: Readonly<Record<string, string>> = {
   'endpointslices.topology-hints-disabled': 'mend what the message names, or live with traffic across zones',
   'endpointslices.reserved-label': 'take the label off the Service',
   'endpointslices.unknown-traffic-distribution': 'use PreferSameZone or PreferSameNode, or leave the field out',
-  'endpointslices.orphan': controller,
+  'endpointslices.node-unknown': 'add the output of kubectl get nodes',
+  'endpointslices.mirror-bad-address': 'correct the address in the Endpoints object',
+  'endpointslices.mirror-too-many': 'write EndpointSlices in place of the Endpoints object',
+  'endpointslices.orphan': 'add the Service to the input, or delete the slice',
   'ruleset.no-kube-proxy': 'take the dump on the node itself, as root, with iptables-save',
   'pod.no-ready-condition': 'take the pods with kubectl get pods -o yaml, with their status',
 }
@@ -35,12 +37,12 @@ export function adoptFinding(
   node?: { readonly label: string; readonly name: string | undefined },
 ): ExplainFinding {
   const { code, message } = finding
-  const hint = finding.hint ?? remedies[code]
+  const hint = finding.hint ?? remedies[code] ?? 'see what docs/findings.md says of it, and correct the input'
   return {
     ...finding,
     ...(node !== undefined && { message: `${node.label}: ${message}` }),
     ...(node?.name !== undefined && { object: { kind: 'Node', name: node.name } }),
-    ...(hint !== undefined && { hint }),
+    hint,
     evidence: [],
   }
 }

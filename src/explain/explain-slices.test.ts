@@ -118,3 +118,10 @@ test('hints that are complete are no finding', () => {
     ['node-b', '10.244.2.7:8080'],
   ])
 })
+
+test('hints that lead to another zone than the node’s are told when that node is asked for', () => {
+  const nodes = [rawNode('a', 'x'), rawNode('b', 'y'), rawNode('c', 'z')]
+  const objects = [...nodes, ...twoPods, rawService({ trafficDistribution: 'PreferSameZone' })]
+  expect(codesOf(explain(objects, { node: 'node-c' }))).toEqual(['services.hints-ignored'])
+  expect(codesOf(explain(objects, { node: 'node-a' }))).toEqual([])
+})

@@ -10,6 +10,7 @@ import type { AddressType, EndpointSlice } from '#model/endpoint-slice'
 import { keyOf, selects } from '#model/meta'
 import type { Pod } from '#model/pod'
 import { isHeadless, type Service } from '#model/service'
+import { endpointsOf, stateOf } from './describe-endpoint'
 import type { ExplainInput } from './explain-input'
 import { type Holders, indexHolders } from './index-holders'
 import { focusOn, type ServiceSlices, serviceSlices } from './service-slices'
@@ -58,12 +59,18 @@ export function viewService(input: ExplainInput): ServiceView {
     slices,
     plans: planned.map((plan) => plan.value),
     holders: indexHolders(cluster),
-    findings: withoutDoubles([...own, ...told.filter(({ code }) => !toldBetter.has(code))]),
+    findings: withoutDoubles([...own, ...told.filter((finding) => isNews(finding, slices))]),
   }
 }
 
 /** What a finding of this room tells with more, or what holds no longer when every node is looked at. */
-const toldBetter = new Set(['endpointslices.named-port-missing', 'services.no-node', 'services.hints-ignored'])
+const toldBetter = new Set(['endpointslices.named-port-missing', 'services.no-node'])
+
+/** Hints that do not count for want of one are told with the endpoint that lacks it. */
+function isNews({ code }: Finding, { used }: ServiceSlices): boolean {
+  if (code !== 'services.hints-ignored') return !toldBetter.has(code)
+  return [...endpointsOf(used)].every(({ endpoint }) => !stateOf(endpoint).isReady || endpoint.forZones !== undefined)
+}
 
 /** A family that only slices show counts where the Service itself says none. */
 function familiesOf(service: Service, slices: readonly EndpointSlice[]): readonly Family[] {
