@@ -48,8 +48,14 @@ export function answersShown({ given, expected }: NodeAnswers): readonly Answer[
   return given === undefined ? expected : given.answers
 }
 
-/** How many groups of nodes are traced where no rules are given; more nodes with endpoints of their own answer alike. */
-export const mostGroups = 8
+/**
+ * How many groups of nodes are traced where no rules are given: more nodes with endpoints of their own answer alike, and
+ * each costs traces over all endpoints.
+ */
+function mostGroups({ slices }: ServiceView): number {
+  const endpoints = slices.used.reduce((sum, slice) => sum + slice.endpoints.length, 0)
+  return Math.max(2, Math.min(8, Math.floor(4000 / Math.max(1, endpoints))))
+}
 
 export function answerNodes(view: ServiceView): readonly NodeAnswers[] {
   const { input, families } = view
@@ -58,7 +64,7 @@ export function answerNodes(view: ServiceView): readonly NodeAnswers[] {
   }
   return families.flatMap((family) =>
     groupNodes(view, family)
-      .slice(0, mostGroups)
+      .slice(0, mostGroups(view))
       .map(({ node, alike }) => answerComputed(view, family, { node, alike, label: node ?? 'a node' })),
   )
 }

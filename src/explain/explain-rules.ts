@@ -1,8 +1,9 @@
 /** The rules of nodes: where they send packets to the Service, and how that differs from what its slices ask for. */
-import { compareText, listOf } from '#base/text'
+import { compareText, countOf, listOf } from '#base/text'
+import type { Service } from '#model/service'
 import { printShare } from '#trace/print-trace'
 import { adoptFinding } from './adopt-finding'
-import { answersShown, mostGroups, type NodeAnswers } from './answer-nodes'
+import { answersShown, type NodeAnswers } from './answer-nodes'
 import { compareAffinity } from './compare-affinity'
 import { compareNodes } from './compare-nodes'
 import { compareRules, type Drift } from './compare-rules'
@@ -25,7 +26,7 @@ export function explainRules(view: ServiceView, nodes: readonly NodeAnswers[]): 
   }
   const settings = view.findings.filter((finding) => placeFinding(finding) === 'rules')
   return layerOf('rules', {
-    facts: nodes.flatMap((one) => factsOf(one, view)),
+    facts: [...nodes.flatMap((one) => factsOf(one, view.service)), ...unseenFact(view, nodes)],
     table: tableOf(nodes),
     findings: [
       ...tellNoRules(view, nodes),
@@ -55,13 +56,19 @@ function joinDrifts(together: readonly Drift[], apart: readonly Drift[]): readon
   return [...apart, ...together.filter((drift) => !known.has(keyOf(drift)))]
 }
 
-function factsOf(one: NodeAnswers, { input, service }: ServiceView): readonly string[] {
+/** Of many nodes with endpoints of their own some are traced; what they do is alike. */
+function unseenFact({ input }: ServiceView, nodes: readonly NodeAnswers[]): readonly string[] {
+  const seen = new Set(nodes.flatMap(({ label, alike }) => [label, ...alike]))
+  const left = input.cluster.nodes.size - seen.size
+  if (input.node !== undefined || left <= 0 || nodes.some(({ given }) => given !== undefined)) return []
+  return [`${countOf(left, 'node')} with endpoints of their own not traced: name one with --node`]
+}
+
+function factsOf(one: NodeAnswers, service: Service): readonly string[] {
   const { given, family, label, alike, node, plan } = one
   if (given === undefined) {
     const others = alike.length === 0 ? '' : `; the same on ${listOf(alike, 6)}`
-    const left = input.cluster.nodes.size - alike.length - 1
-    const unseen = left >= mostGroups ? '; nodes beyond the first are not traced: name one with --node' : ''
-    return [`computed for ${label}, no rules of a node were given${others}${unseen}`]
+    return [`computed for ${label}, no rules of a node were given${others}`]
   }
   const files = listOf(given.ruleset.files)
   if (!given.hasFamily) {
