@@ -154,7 +154,8 @@ function differBySource({ service }: ServiceView, nodes: readonly NodeAnswers[])
   const differing = nodes.flatMap((one) =>
     one.destinations.flatMap((destination) => {
       const answers = answersShown(one).filter((answer) => answer.destination === destination)
-      const kinds = new Set(answers.map(({ trace }) => trace.verdict.kind))
+      // What is open differs from nothing.
+      const kinds = new Set(answers.map(({ trace }) => trace.verdict.kind).filter((kind) => kind !== 'unknown'))
       return kinds.size < 2 ? [] : [{ one, destination, answers }]
     }),
   )
