@@ -21,7 +21,13 @@ console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped}
 /** Which vitest projects run, with which filters and environment. */
 function chosenRuns() {
   if (flags.has('--update-cases')) {
-    return [{ project: 'pure', filters: ['test/stories/', ...filters], env: { PORTOLAN_UPDATE_CASES: '1' } }]
+    return [
+      {
+        project: 'pure',
+        filters: ['test/stories/', 'test/pages.test.ts', 'test/docs.test.ts', ...filters],
+        env: { PORTOLAN_UPDATE_CASES: '1' },
+      },
+    ]
   }
   const reason = installSystemTools()
   if (reason) say(`${reason}; they are skipped`)

@@ -120,7 +120,7 @@ function isForElsewhere({ fields, world }: View): boolean {
 }
 
 export function outInterfaceIs(view: View, pattern: string): Test {
-  if (view.hook === 'PREROUTING' || view.hook === 'INPUT') return known(pattern === '+')
+  if (view.hook === 'INGRESS' || view.hook === 'PREROUTING' || view.hook === 'INPUT') return known(pattern === '+')
   const { outInterface } = view.fields
   if (outInterface !== undefined) return known(coversPattern(pattern, outInterface))
   if (pattern === '+') return known(true)

@@ -2,9 +2,11 @@
 import type { Family } from '#base/ip'
 import type { Ruleset as IptablesRuleset } from '#compile/iptables/rule'
 import type { BaseChain, Chain, Ruleset as NftRuleset, Table } from '#compile/nftables/ruleset'
+import { inInterfaceIs } from './ask-source'
+import { type Part, split } from './nft/split'
 import { tableName, walkNftBase } from './nft/walk-nft-chain'
 import type { Path } from './path'
-import type { Hook } from './view'
+import type { Hook, View } from './view'
 import { walkBaseChain } from './walk-chain'
 import type { World } from './world'
 
@@ -21,7 +23,7 @@ export type HookEntry = {
   readonly walk: (walk: EntryWalk, path: Path) => readonly Path[]
 }
 
-const hooks: readonly Hook[] = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']
+const hooks: readonly Hook[] = ['INGRESS', 'PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']
 
 /** netfilter_ipv4.h; iptables-nft hangs security at 150 (iptables/nft.c), which matters where nat is between the two. */
 function iptablesPriority(table: string, hook: Hook, isLegacy: boolean): number | undefined {
@@ -51,7 +53,10 @@ export function iptablesEntries(rulesets: readonly IptablesRuleset[]): readonly 
   return entries
 }
 
-const nftFamilies: Readonly<Record<Family, readonly string[]>> = { ipv4: ['ip', 'inet'], ipv6: ['ip6', 'inet'] }
+const nftFamilies: Readonly<Record<Family, readonly string[]>> = {
+  ipv4: ['ip', 'inet', 'netdev'],
+  ipv6: ['ip6', 'inet', 'netdev'],
+}
 
 /** Of chains with one priority the kernel calls the newest first (nf_hook_entries_grow in netfilter/core.c). */
 export function nftEntries(ruleset: NftRuleset, family: Family): readonly HookEntry[] {
@@ -70,13 +75,40 @@ function nftEntry(table: Table, chain: Chain, base: BaseChain): HookEntry | unde
   const hook = hooks.find((name) => name.toLowerCase() === base.hook)
   if (hook === undefined) return undefined
   const isNat = base.type === 'nat'
+  // Ingress comes before connection tracking, whatever the chain's own priority.
+  const order = hook === 'INGRESS' ? beforeTracking : base.priority
+  const walkAll: HookEntry['walk'] = (walk, path) => walkNftBase({ ...walk, hook, table, priority: order }, chain, path)
   return {
     hook,
     priority: isNat ? natPriority(hook) : base.priority,
     table: tableName(table),
     isNat,
-    walk: (walk, path) => walkNftBase({ ...walk, hook, table, priority: base.priority }, chain, path),
+    walk: hook === 'INGRESS' ? (walk, path) => walkDevices(walk, path, { devices: base.devices, walkAll }) : walkAll,
   }
+}
+
+const beforeTracking = -1000
+
+type Ingress = { readonly devices: readonly string[]; readonly walkAll: HookEntry['walk'] }
+
+/** A chain of ingress is called for what comes in through its devices; the rest passes it by. */
+function walkDevices(walk: EntryWalk, start: Path, { devices, walkAll }: Ingress): readonly Path[] {
+  const walked: Path[] = []
+  let rest: readonly Part[] = [{ path: start, conditions: [] }]
+  for (const device of devices) {
+    const next: Part[] = []
+    for (const part of rest) {
+      const { holds, fails } = split(part, [(path) => inInterfaceIs(viewOf(walk, path), device)])
+      if (holds !== undefined) walked.push(...walkAll(walk, holds.path))
+      next.push(...fails)
+    }
+    rest = next
+  }
+  return [...walked, ...rest.map((part) => part.path)]
+}
+
+function viewOf({ world }: EntryWalk, path: Path): View {
+  return { path, fields: path.fields, hook: 'INGRESS', table: 'raw', world }
 }
 
 /** Stable: entries of one priority stay as they were given. */

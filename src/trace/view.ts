@@ -3,7 +3,7 @@ import type { Fields, Path } from './path'
 import type { Test } from './question'
 import type { World } from './world'
 
-export type Hook = 'PREROUTING' | 'INPUT' | 'FORWARD' | 'OUTPUT' | 'POSTROUTING'
+export type Hook = 'INGRESS' | 'PREROUTING' | 'INPUT' | 'FORWARD' | 'OUTPUT' | 'POSTROUTING'
 
 export type View = {
   readonly path: Path

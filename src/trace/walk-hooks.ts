@@ -28,8 +28,9 @@ export function walkHooks(walk: HookWalk, start: Path): readonly Outcome[] {
 }
 
 function walkFromWire(walk: HookWalk, start: Path): readonly Outcome[] {
-  const arrived = walkEntries(walk, 'PREROUTING', [start])
-  const outcomes = [...arrived.ended]
+  const taken = walkEntries(walk, 'INGRESS', [start])
+  const arrived = walkEntries(walk, 'PREROUTING', taken.live)
+  const outcomes = [...taken.ended, ...arrived.ended]
   for (const path of arrived.live) {
     for (const routed of route(walk, path)) {
       if (routed.kind === 'martian') outcomes.push({ path: routed.path, kind: 'dropped' })

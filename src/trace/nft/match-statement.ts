@@ -8,7 +8,7 @@ import type { View } from '../view'
 import { askPacket } from './ask-packet'
 import { lookup } from './lookup'
 import { constantOf, operandsOf } from './operand'
-import { compare, fits, type Pattern, parsePattern } from './scalar'
+import { compare, fits, type Pattern, parsePattern, type ScalarKind } from './scalar'
 import { type Part, split } from './split'
 import type { Subject } from './subject'
 
@@ -80,6 +80,8 @@ function dynamicQuestion(match: Match, part: Part, at: At): Matched | undefined 
 function compareTest(match: Match, subject: Exclude<Subject, { readonly kind: 'absent' }>, view: View): Test {
   if (subject.kind === 'chance') return chanceTest(match, subject)
   if (subject.kind === 'known' && subject.of.kind === 'number' && typeof subject.value === 'number') {
+    const prefix = prefixTest(match, subject.value, subject.of)
+    if (prefix !== undefined) return prefix
     const bits = constantOf(match.right, subject.of)
     if (bits !== undefined) return known(compareBits(match, subject.value, { bits, type: subject.of.type }))
   }
@@ -88,6 +90,15 @@ function compareTest(match: Match, subject: Exclude<Subject, { readonly kind: 'a
   const test =
     subject.kind === 'known' ? known(holds(match.operator, subject.value, pattern)) : subject.ask(view, pattern)
   return (match.operator === '!=' || match.operator === '!') && subject.kind === 'open' ? negate(test) : test
+}
+
+/** `meta mark 0x00000000/1`: the leading bits of a number, which is how nft lists a test of its highest bit. */
+function prefixTest(match: Match, value: number, kind: ScalarKind): Test | undefined {
+  if (match.right.kind !== 'prefix') return undefined
+  const wanted = constantOf(match.right.address, kind)
+  if (wanted === undefined) return undefined
+  const mask = match.right.length === 0 ? 0 : (0xffffffff << (32 - match.right.length)) >>> 0
+  return known((((value ^ wanted) & mask) === 0) === (match.operator !== '!='))
 }
 
 /** Flags are told by `in`, and by `==` where the listing leaves the operator out (`ct state new`). */

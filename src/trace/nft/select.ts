@@ -210,7 +210,7 @@ function selectInterface(view: View, side: 'in' | 'out'): Subject {
   const hasNone =
     side === 'in'
       ? view.fields.way === 'process' && (view.hook === 'OUTPUT' || view.hook === 'POSTROUTING')
-      : view.hook === 'PREROUTING' || view.hook === 'INPUT'
+      : view.hook === 'INGRESS' || view.hook === 'PREROUTING' || view.hook === 'INPUT'
   if (hasNone) return { kind: 'known', of: interfaceName, value: '' }
   if (value !== undefined) return { kind: 'known', of: interfaceName, value }
   const is = side === 'in' ? inInterfaceIs : outInterfaceIs

@@ -112,3 +112,38 @@ describe.each(Object.entries(texts))('the golden scenario, layout %s', (layout, 
     expect(listed.every((targets) => targets.length === 1)).toBe(true)
   })
 })
+
+test('a mark of one bit is listed as a prefix', () => {
+  const text =
+    'table ip t {\n\tchain c {\n\t\ttype filter hook forward priority filter; policy drop;\n\t\tmeta mark 0x00000000/1 accept\n\t}\n}\n'
+  expect(ask({ text, from: pod, to: '10.0.0.1:80' }).verdict.kind).toBe('allowed')
+})
+
+describe('a chain at ingress', () => {
+  const text = `table netdev edge {
+	chain in {
+		type filter hook ingress device "eth0" priority filter; policy accept;
+		ip saddr 203.0.113.0/24 drop
+	}
+}
+`
+  test('drops what comes in through its device', () => {
+    const { ruleset } = parseNftList(text, 'edge.nft')
+    const to = parseEndpoint('10.0.0.1:80')
+    const from = parseEndpoint(outside)
+    if (to === undefined || from === undefined) throw new Error('bad test address')
+    const packet = { destination: to.ip, destinationPort: 80, protocol: 'tcp', source: from.ip } as const
+    const answers = ['eth0', 'eth1'].map((inInterface) =>
+      traceRuleset({ rulesets: [], nft: ruleset, packet: { ...packet, inInterface } }),
+    )
+    expect(answers.map((answer) => answer.value.verdict.kind)).toEqual(['dropped', 'allowed'])
+  })
+
+  test('is a branch when the interface is not known', () => {
+    const trace = ask({ text, to: '10.0.0.1:80' })
+    expect(trace.verdict.kind).toBe('allowed')
+    expect(trace.branches?.map((branch) => [branch.when, branch.verdict.kind])).toEqual([
+      ['it comes in through eth0 and the source is inside 203.0.113.0/24', 'dropped'],
+    ])
+  })
+})
