@@ -32,6 +32,8 @@ export type AnswerTree = {
   /** In the order of the walk. */
   readonly leaves: readonly Leaf[]
   readonly rank: ReadonlyMap<Outcome, number>
+  /** By their `order`. */
+  readonly ordered: readonly Leaf[]
   readonly classes: ReadonlyMap<string, readonly Leaf[]>
   readonly asked: ReadonlyMap<string, Asked>
   /** Questions about a source range, by the range. */
@@ -55,7 +57,7 @@ export function buildAnswerTree(outcomes: readonly Outcome[]): AnswerTree {
     if (question.subject.kind === 'source-in') ranges.set(printPrefix(question.subject.prefix), question)
   }
   const wide = questions.filter(({ subject }) => wideKinds.has(subject.kind))
-  return { leaves: ranked, classes, rank, asked, ranges, wide }
+  return { leaves: ranked, ordered: leaves, classes, rank, asked, ranges, wide }
 }
 
 const wideKinds: ReadonlySet<string> = new Set(['source-port', 'in-interface', 'out-interface'])
@@ -179,7 +181,25 @@ export function consistentLeaves(tree: AnswerTree, assumed: Assumed): readonly L
   return members.filter((leaf) => isConsistent(tree, leaf, assumed)).sort((a, b) => rankOf(a) - rankOf(b))
 }
 
-function isConsistent(tree: AnswerTree, leaf: Leaf, assumed: Assumed): boolean {
+/** The leaves that the difference between two sets of assumptions can reach; undefined when those are many. */
+export function touchedLeaves(tree: AnswerTree, a: Assumed, b: Assumed): ReadonlySet<Leaf> | undefined {
+  const touched = new Set<Leaf>()
+  for (const key of new Set([...a.keys(), ...b.keys()])) {
+    if (a.get(key)?.answer === b.get(key)?.answer) continue
+    for (const node of tree.asked.get(key)?.nodes ?? []) {
+      if (touched.size + node.to - node.from > mostTouched) return undefined
+      for (let at = node.from; at < node.to; at++) {
+        const leaf = tree.ordered[at]
+        if (leaf !== undefined) touched.add(leaf)
+      }
+    }
+  }
+  return touched
+}
+
+const mostTouched = 64
+
+export function isConsistent(tree: AnswerTree, leaf: Leaf, assumed: Assumed): boolean {
   if (!leaf.unusual.every((one) => assumed.get(one.question.key)?.answer === one.answer)) return false
   for (const { question, answer } of assumed.values()) {
     for (const node of tree.asked.get(question.key)?.nodes ?? []) {

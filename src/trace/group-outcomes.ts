@@ -1,6 +1,14 @@
 /** Sorts the outcomes of a walk by what was assumed on the way: the main answer, and those that differ from it. */
-
-import { type AnswerTree, assumedUnder, buildAnswerTree, classKeyOf, consistentLeaves, type Leaf } from './answer-tree'
+import {
+  type AnswerTree,
+  assumedUnder,
+  buildAnswerTree,
+  classKeyOf,
+  consistentLeaves,
+  isConsistent,
+  type Leaf,
+  touchedLeaves,
+} from './answer-tree'
 import { printTarget } from './nat-range'
 import type { Answered } from './question'
 import type { Outcome } from './walk-hooks'
@@ -44,15 +52,25 @@ export function groupOutcomes(outcomes: readonly Outcome[]): Grouped {
 /** Drops assumptions, the latest first, as long as that changes no answer: what remains is what matters. */
 function rootOf(unusual: readonly Answered[], tree: AnswerTree): readonly Answered[] {
   let current = unusual
-  let answer = current.length === 0 ? '' : answerGiven(tree, current)
   for (let at = unusual.length - 1; at >= 0; at--) {
-    const fewer = current.filter((_, place) => place !== at)
-    const other = answerGiven(tree, fewer)
-    if (other !== answer) continue
-    current = fewer
-    answer = other
+    const dropped = unusual[at]
+    const fewer = current.filter((one) => one !== dropped)
+    if (isSameAnswer(tree, current, fewer)) current = fewer
   }
   return current
+}
+
+/** Where few leaves tell two sets of assumptions apart, only those are compared. */
+function isSameAnswer(tree: AnswerTree, more: readonly Answered[], fewer: readonly Answered[]): boolean {
+  const [a, b] = [assumedUnder(tree, more), assumedUnder(tree, fewer)]
+  const touched = touchedLeaves(tree, a, b)
+  if (touched === undefined) return answerGiven(tree, more) === answerGiven(tree, fewer)
+  const sums = new Map<string, number>()
+  for (const leaf of touched) {
+    const change = (isConsistent(tree, leaf, a) ? leaf.share : 0) - (isConsistent(tree, leaf, b) ? leaf.share : 0)
+    sums.set(resultOf(leaf), (sums.get(resultOf(leaf)) ?? 0) + change)
+  }
+  return [...sums.values()].every((sum) => Math.abs(sum) < 1e-9)
 }
 
 const answerCache = new WeakMap<AnswerTree, Map<string, string>>()
@@ -74,8 +92,15 @@ function answerGiven(tree: AnswerTree, given: readonly Answered[]): string {
 
 /** Two leaves with one result are the same to the user: how it ended, and where it went. */
 function resultOf(leaf: Leaf): string {
-  return `${leaf.outcome.kind} ${targetOf(leaf) ?? ''}`
+  let result = results.get(leaf)
+  if (result === undefined) {
+    result = `${leaf.outcome.kind} ${targetOf(leaf) ?? ''}`
+    results.set(leaf, result)
+  }
+  return result
 }
+
+const results = new WeakMap<Leaf, string>()
 
 /** Where a delivered packet was sent; undefined when no rule translated it or it was stopped. */
 export function targetOf(leaf: Leaf): string | undefined {
@@ -125,7 +150,10 @@ function withoutWider(whens: readonly (readonly Answered[])[]): readonly (readon
 /** A group's answer as text: results with their shares, in order. */
 export function signature(group: { readonly leaves: readonly Leaf[] }): string {
   const sums = new Map<string, number>()
-  for (const leaf of group.leaves) sums.set(resultOf(leaf), (sums.get(resultOf(leaf)) ?? 0) + leaf.share)
+  for (const leaf of group.leaves) {
+    const result = resultOf(leaf)
+    sums.set(result, (sums.get(result) ?? 0) + leaf.share)
+  }
   return [...sums]
     .map(([result, share]) => `${result} ${share.toFixed(9)}`)
     .sort()
