@@ -58,13 +58,15 @@ export function randomRange(random: Random, family: Family): string {
   ])
 }
 
-/** Two hosts of one subnet, in order. */
+/** Two hosts of one subnet, in order; packets have the addresses at the ends, too. */
 export function randomSpan(random: Random, family: Family): string {
   const place = places[family]
   const make = random.pick([place.localPodIp, place.remotePodIp, place.outsideIp, place.neighbourIp])
-  const from = random.between(1, 100)
-  return `${make(from)}-${make(from + random.between(0, 100))}`
+  const [a, b] = [random.pick(hosts), random.pick(hosts)]
+  return `${make(Math.min(a, b))}-${make(Math.max(a, b))}`
 }
+
+const hosts: readonly [number, ...number[]] = [1, 5, 9, 10, 30, 70, 130, 131, 200, 254]
 
 export function randomPort(random: Random): number {
   return random.pick(portNumbers)

@@ -3,6 +3,7 @@ import type { Family } from '#base/ip'
 import { builtinChains } from '#compile/iptables/rule'
 import type { Hook } from '#trace/view'
 import { type Random, randomOf } from './random'
+import { randomMark } from './random-addresses'
 import { randomAskingMatch, randomMatch } from './random-matches'
 import { randomSets } from './random-sets'
 import { randomTarget } from './random-targets'
@@ -87,8 +88,15 @@ function randomTable(random: Random, { family, name, asking }: TablePlace): Tabl
     const rules = Array.from({ length: count }, () =>
       randomRule(random, { family, table: name, chain, reachable, asking }),
     )
+    // Marks are seldom met by chance: many packets get one as they come in.
+    const marks =
+      chain.isBuiltin && name === 'mangle' && random.chance(0.4) ? [`-j MARK --set-mark ${randomMark(random)}`] : []
     const isDropping = chain.isBuiltin && name !== 'nat' && random.chance(0.02)
-    return { name: chain.name, policy: chain.isBuiltin ? (isDropping ? 'DROP' : 'ACCEPT') : '-', rules }
+    return {
+      name: chain.name,
+      policy: chain.isBuiltin ? (isDropping ? 'DROP' : 'ACCEPT') : '-',
+      rules: [...marks, ...rules],
+    }
   })
   return { name, chains }
 }

@@ -21,6 +21,3 @@ export function isOnlyAt(place: RulePlace, ...hooks: readonly Hook[]): boolean {
 export function hasPorts(protocol: RuleProtocol): boolean {
   return protocol === 'tcp' || protocol === 'udp' || protocol === 'sctp'
 }
-
-/** `! ` now and then. */
-type Not = (share?: number) => string
