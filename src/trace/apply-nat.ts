@@ -3,7 +3,7 @@ import { compareIp, type Ip, parseIp, printIp } from '#base/ip'
 import { maskWords, parsePrefixOrIp } from '#base/prefix'
 import type { Rule } from '#compile/iptables/rule'
 import { parseMark } from './matches/mark'
-import { addressesOf, parseNatRange, printTarget, singlePort } from './nat-range'
+import { addressesOf, parseNatRange, portIn, printTarget } from './nat-range'
 import type { Fields, HopEvent, Path } from './path'
 import { type Effect, end, endUnknown, hopAt, optionValue, type Place } from './place'
 
@@ -17,7 +17,7 @@ export function applyDnat(place: Place, path: Path): Effect {
   }
   const { fields } = path
   const ports = range.ports
-  const port = ports === undefined ? fields.destinationPort : singlePort(ports)
+  const port = ports === undefined ? fields.destinationPort : portIn(ports, fields.destinationPort, isRandom(place))
   const choices = addresses.length === 0 ? [fields.destination] : addresses
   const paths = choices.flatMap((ip) => {
     const proxy = ports !== undefined && port === undefined ? `${printTarget(ip, undefined)}:${ports}` : undefined
@@ -46,7 +46,7 @@ function destinationText(fields: Fields): string {
 export function applyRedirect(place: Place, path: Path): Effect {
   const { fields } = path
   const ports = optionValue(place.rule.action?.options ?? [], '--to-ports', '--to-port')
-  const port = ports === undefined ? fields.destinationPort : singlePort(ports)
+  const port = ports === undefined ? fields.destinationPort : portIn(ports, fields.destinationPort, isRandom(place))
   const own = redirectAddresses(place, fields)
   const [only, ...others] = own
   const destination = others.length === 0 ? only : undefined
@@ -144,4 +144,8 @@ export function applySourceNat(place: Place, path: Path): Effect {
 /** Otherwise the port stays, unless another connection has it. */
 function changesPort({ action }: Rule): boolean {
   return action?.options.some(({ flag }) => ['--to-ports', '--random', '--random-fully'].includes(flag)) ?? false
+}
+
+function isRandom({ rule }: Place): boolean {
+  return rule.action?.options.some(({ flag }) => flag === '--random' || flag === '--random-fully') ?? false
 }

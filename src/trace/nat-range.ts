@@ -40,9 +40,21 @@ export function addressesOf(range: NatRange): readonly Ip[] | undefined {
   return Array.from({ length: Number(count) }, (_, index) => ipFromBigint(from.family, first + BigInt(index)))
 }
 
-/** The one port of `ports`, undefined for a range of them. */
-export function singlePort(ports: string | undefined): number | undefined {
-  return ports !== undefined && /^\d+$/.test(ports) ? Number(ports) : undefined
+/**
+ * The port that the kernel takes of `80`, `8000-8010` or `8000-8010/80`: one that is in the range already stays, else the
+ * first, or the one as far into the range as the port is beyond its base (nf_nat_l4proto_unique_tuple in nf_nat_core.c),
+ * unless another connection holds it. Undefined where a random one is taken.
+ */
+export function portIn(ports: string | undefined, port: number | undefined, isRandom: boolean): number | undefined {
+  const match = /^(\d+)(?:-(\d+)(?:\/(\d+))?)?$/.exec(ports ?? '')
+  if (match === null) return undefined
+  const first = Number(match[1])
+  const last = Number(match[2] ?? match[1])
+  if (first === last) return first
+  if (isRandom) return undefined
+  if (port === undefined) return first
+  if (match[3] !== undefined) return first + ((((port - Number(match[3])) & 0xffff) % (last - first + 1)) | 0)
+  return port >= first && port <= last ? port : first
 }
 
 export function printTarget(ip: Ip, port: number | undefined): string {

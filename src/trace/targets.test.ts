@@ -68,7 +68,10 @@ test.each([
       ['10.0.0.4:80', 0.25],
     ],
   ],
-  ['-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:8000-8010', [['10.0.0.2:8000-8010', 1]]],
+  ['-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:8000-8010', [['10.0.0.2:8000', 1]]],
+  ['-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:79-90', [['10.0.0.2:80', 1]]],
+  ['-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:9000-9010/78', [['10.0.0.2:9002', 1]]],
+  ['-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:9000-9003 --random', [['10.0.0.2:9000-9003', 1]]],
   ['-A PREROUTING -p tcp -j REDIRECT --to-ports 15001', [['192.0.2.1:15001', 1]]],
   ['-A PREROUTING -p tcp -j NETMAP --to 10.5.0.0/16', [['10.5.2.1:80', 1]]],
 ])('translates: %s', (nat, targets) => {

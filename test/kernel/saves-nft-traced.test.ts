@@ -26,9 +26,15 @@ const names = readdirSync(folder)
   .filter((name) => name.endsWith('.nft') && !/xt (match|target)|^table netdev/m.test(textOf(name)))
   .map((name) => name.replace(/\.nft$/, ''))
 
-/** nft 1.0.6 lists some keys of connection tracking in a way that it cannot read itself. */
+/**
+ * nft 1.0.6 lists some keys of connection tracking in a way that it cannot read itself, and does not list the chains that
+ * stand in a rule, which the kernel's trace names.
+ */
 function textOf(file: string): string {
-  return readFileSync(new URL(file, folder), 'utf8').replaceAll(/^.*\[invalid type\].*\n/gm, '')
+  const text = readFileSync(new URL(file, folder), 'utf8')
+  return text
+    .replaceAll(/^.*\[invalid type\].*\n/gm, '')
+    .replaceAll(/^.*(?:jump|goto) \{\n(?:\t{3}.*\n)*\t\t\}.*\n/gm, '')
 }
 
 const packetCount = 40

@@ -3,7 +3,7 @@ import { compareIp, type Ip, ipFromBigint, ipToBigint, parseIp } from '#base/ip'
 import { bitsOf, maskWords, type Prefix } from '#base/prefix'
 import type { Expression } from '#compile/nftables/expression'
 import type { Nat, Statement } from '#compile/nftables/statement'
-import { printTarget } from '../nat-range'
+import { portIn, printTarget } from '../nat-range'
 import { emptyPath, type Fields, type Path, withHop } from '../path'
 import { evaluate, hasAddress, singleNumber, singleScalar } from './evaluate'
 import { type NftPlace, nftHop } from './nft-place'
@@ -31,12 +31,21 @@ export function applyNatStatement(nat: Nat, part: Part, place: NftPlace): NatEff
   const isOther = nat.family !== undefined && (nat.family === 'ip') !== (part.path.fields.family === 'ipv4')
   if (isOther) return { ended: [], misses, passes: found.map((one) => one.part) }
   const ended = found.flatMap(({ part: own, values }) => {
-    const { address, port } = sortValues(nat, values, place)
+    const sorted = sortValues(nat, values, place)
+    const { address } = sorted
+    const port = settlePort(sorted.port, own.path.fields.destinationPort, nat)
     if (nat.kind === 'redirect') return [redirect(own, place, port)]
     if (nat.kind === 'snat') return [translateSource(own, place, address)]
     return translateDestination(own, place, { address, port })
   })
   return { ended, misses, passes: [] }
+}
+
+/** Of a range of ports the kernel takes one that follows from the packet's own, unless it is told to take any. */
+function settlePort(port: Pattern | undefined, own: number | undefined, { flags }: Nat): Pattern | undefined {
+  if (port?.kind !== 'range') return port
+  const value = portIn(printPattern(port), own, flags.includes('random') || flags.includes('fully-random'))
+  return value === undefined ? port : { kind: 'one', value }
 }
 
 type Sorted = { readonly address: Pattern | undefined; readonly port: Pattern | undefined }
