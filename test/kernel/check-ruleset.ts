@@ -3,14 +3,15 @@ import { parseIpset } from '#compile/iptables/parse-ipset'
 import { parseSave } from '#compile/iptables/parse-save'
 import { nodeAddresses } from '../random/node-layout'
 import { printRuleset, type RulesetSketch } from '../random/random-ruleset'
-import { comparePaths, type TracedNode } from './compare-paths'
+import { answerDifference } from './compare-answers'
+import { type ComparedPacket, comparePaths, type TracedNode } from './compare-paths'
 import type { KernelNode } from './kernel-node'
 import { answersTo, secondPackets } from './later-packets'
 import { loadRules, loadSets, saveRules, saveSets } from './rules'
 import type { Trouble } from './run-cases'
 import type { SentPacket } from './sent-packet'
 import { type Tally, tallyPackets } from './tally'
-import { tracePackets } from './trace-packets'
+import { type PacketOutcome, tracePackets } from './trace-packets'
 import type { TraceReader } from './trace-reader'
 
 export type RulesetRig = {
@@ -44,14 +45,20 @@ function sendAll(rig: RulesetRig, known: TracedNode, packets: readonly SentPacke
     const outcomes = tracePackets({ ...rig, keepConnections: state !== undefined }, sent)
     tallyPackets(rig.tally, outcomes)
     if (state !== undefined) rig.tally.set('later packet', (rig.tally.get('later packet') ?? 0) + outcomes.length)
-    const compared = outcomes.map((seen) => comparePaths(seen, known, state === undefined ? {} : { state }))
-    return { outcomes, wrong: compared.find(({ difference }) => difference !== undefined)?.difference }
+    const options = state === undefined ? {} : { state }
+    const trouble = outcomes.map((seen) => troubleOf(seen, comparePaths(seen, known, options)))
+    return { outcomes, trouble: trouble.find((one) => one !== undefined) }
   }
   const first = send(packets)
   const answers = send(answersTo(first.outcomes), 'ESTABLISHED')
   const second = send(secondPackets(first.outcomes, answers.outcomes), 'ESTABLISHED')
-  const wrong = first.wrong ?? answers.wrong ?? second.wrong
-  return wrong === undefined ? undefined : { what: 'the walk is not as traced', shown: wrong.shown }
+  return first.trouble ?? answers.trouble ?? second.trouble
+}
+
+function troubleOf(seen: PacketOutcome, compared: ComparedPacket): Trouble | undefined {
+  if (compared.difference !== undefined) return { what: 'the walk is not as traced', shown: compared.difference.shown }
+  const difference = answerDifference(seen, compared)
+  return difference === undefined ? undefined : { what: 'the answer is not what happened', shown: difference }
 }
 
 /** Loads the text without the rules that iptables or the kernel refuses; returns those. */

@@ -21,12 +21,14 @@ export function answerDifference(seen: PacketOutcome, { input, path }: ComparedP
 function isAnswer(seen: PacketOutcome, { verdict, targets, masquerade }: Answer, isTranslated: boolean): boolean {
   const fate = fateOf(seen)
   const codes = verdict.because.map(({ code }) => code)
+  if (fate.kind === 'vanished') return codes.includes('trace.dropped-by-routing')
   if (fate.address === undefined) return codes.some((code) => code.startsWith(`trace.${fate.kind}-by-`))
   const target = targets.find(({ address, share }) => share > 0 && isTarget(address, fate))
+  const isWhole = targets.reduce((sum, { share }) => sum + share, 0) > 0.999
   // What is stopped in part, or undecided, tells its targets all the same.
-  const isOpen = codes.includes('trace.undecided') || targets.reduce((sum, { share }) => sum + share, 0) < 0.999
-  if (verdict.kind !== 'allowed' && !(isOpen && target !== undefined)) return false
-  if (isTranslated ? target === undefined : targets.length > 0) return false
+  const isOpen = codes.includes('trace.undecided') || !isWhole
+  if (verdict.kind !== 'allowed' && !(isOpen && (target !== undefined || !isTranslated))) return false
+  if (isTranslated ? target === undefined : isWhole) return false
   return fate.hasNewSource ? masquerade.length > 0 : true
 }
 
