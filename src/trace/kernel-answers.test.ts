@@ -112,6 +112,11 @@ test('a packet is of the type that its frame had, whatever its destination has b
   expect(paths.map((path) => path.slice(1))).toEqual([[rules[1]]])
 })
 
+test('what comes off the wire from an address of the node passes no rpfilter but one that accepts it', () => {
+  const rules = ['PREROUTING -m rpfilter -j DROP', 'PREROUTING -m rpfilter --invert -j LOG']
+  expect(met(saveOf('raw', rules), '10.244.1.1 → 10.244.1.9', fromPod)).toEqual([[rules[1]]])
+})
+
 test('what comes in on lo passes rpfilter', () => {
   const rules = ['PREROUTING -m rpfilter --invert -j DROP', 'PREROUTING -m rpfilter -j ACCEPT']
   expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])

@@ -4,7 +4,7 @@ import type { Option } from '#compile/iptables/rule'
 import { askOnPath } from '../ask-source'
 import { known, negateIf, type Test } from '../question'
 import type { Decide, View } from '../view'
-import { isBroadcast, isMulticast } from '../world'
+import { isBroadcast, isLocal, isMulticast } from '../world'
 
 /** A SYN is 60 bytes long (52 without timestamps): the usual answer is for 60. */
 export function compileLength(options: readonly Option[]): Decide {
@@ -60,23 +60,25 @@ function physdevTest(view: View, option: Option): Test {
   })
 }
 
-/** The usual packet passes: its source lies behind the interface it came in by. All that comes by `lo` does (ipt_rpfilter.c). */
+/**
+ * The usual packet passes: its source lies behind the interface it came in by. All that comes by `lo` does, and nothing else
+ * from an address of the node itself unless that is accepted (ipt_rpfilter.c).
+ */
 export function compileRpfilter(options: readonly Option[]): Decide {
-  const isInverted = options.some((option) => option.flag === '--invert')
-  const key = options.some((option) => option.flag === '--loose') ? 'rpfilter:loose' : 'rpfilter'
-  return (view) => [
-    negateIf(
-      isInverted,
-      view.fields.inInterface === 'lo'
-        ? known(true)
-        : openQuestion(view, {
-            key,
-            what: 'the way back to the source is the interface it came in by',
-            not: 'the way back to the source is not the interface it came in by',
-            usual: true,
-          }),
-    ),
-  ]
+  const has = (flag: string): boolean => options.some((option) => option.flag === flag)
+  const question = {
+    key: has('--loose') ? 'rpfilter:loose' : 'rpfilter',
+    what: 'the way back to the source is the interface it came in by',
+    not: 'the way back to the source is not the interface it came in by',
+    usual: true,
+  }
+  const test = (view: View): Test => {
+    const { inInterface, source } = view.fields
+    if (inInterface === 'lo') return known(true)
+    const isOwn = source !== undefined && isLocal(view.world, source) === true
+    return isOwn && !has('--accept-local') ? known(false) : openQuestion(view, question)
+  }
+  return (view) => [negateIf(has('--invert'), test(view))]
 }
 
 /** IPsec: the usual packet is in no tunnel. */
