@@ -2,7 +2,7 @@
 import { coversPattern } from '#trace/path'
 import type { Question } from '#trace/question'
 import type { Outcome } from '#trace/walk-hooks'
-import { linkOf } from '../random/node-layout'
+import { linkOf, places } from '../random/node-layout'
 import { fromLocal, type SentPacket } from './sent-packet'
 import type { PacketOutcome } from './trace-packets'
 
@@ -35,6 +35,7 @@ function truthOf(
     case 'length':
       return isInRange(value, lengthOf(packet))
     case 'rpfilter':
+      if (places[familyOf(packet)].nodeIps.includes(packet.source)) return false
       return value === 'loose' || (packet.from !== fromLocal && seen.linkTo(packet.source) === packet.from)
     case 'owner':
       return /^[ug]id /.test(value) ? isInRange(value.slice(4), 0) : undefined
