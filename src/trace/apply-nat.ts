@@ -1,11 +1,12 @@
 /** DNAT, REDIRECT, NETMAP, TPROXY, SNAT and MASQUERADE: who the packet is for, and from, after the rule. */
-import { compareIp, type Ip, parseIp, printIp } from '#base/ip'
+import { compareIp, type Ip, printIp } from '#base/ip'
 import { maskWords, parsePrefixOrIp } from '#base/prefix'
 import type { Rule } from '#compile/iptables/rule'
 import { parseMark } from './matches/mark'
-import { addressesOf, parseNatRange, portIn, printTarget } from './nat-range'
+import { addressesOf, parseNatRange, portIn, printAtPort, printTarget } from './nat-range'
 import type { Fields, HopEvent, Path } from './path'
 import { type Effect, end, endUnknown, hopAt, optionValue, type Place } from './place'
+import { redirectTo } from './redirect'
 
 /** A range of addresses is spread over the connections: each address is a path with its share. */
 export function applyDnat(place: Place, path: Path): Effect {
@@ -20,7 +21,7 @@ export function applyDnat(place: Place, path: Path): Effect {
   const port = ports === undefined ? fields.destinationPort : portIn(ports, fields.destinationPort, isRandom(place))
   const choices = addresses.length === 0 ? [fields.destination] : addresses
   const paths = choices.flatMap((ip) => {
-    const proxy = ports !== undefined && port === undefined ? `${printTarget(ip, undefined)}:${ports}` : undefined
+    const proxy = ports !== undefined && port === undefined ? printTarget(ip, ports) : undefined
     const sent = { ...fields, destination: ip, destinationPort: port, isDnat: true, proxy }
     const did = `sent to ${proxy ?? printTarget(ip, port)}`
     return end(
@@ -47,33 +48,12 @@ export function applyRedirect(place: Place, path: Path): Effect {
   const { fields } = path
   const ports = optionValue(place.rule.action?.options ?? [], '--to-ports', '--to-port')
   const port = ports === undefined ? fields.destinationPort : portIn(ports, fields.destinationPort, isRandom(place))
-  const own = redirectAddresses(place, fields)
-  const [only, ...others] = own
-  const destination = others.length === 0 ? only : undefined
-  const shown =
-    destination === undefined
-      ? `this node:${ports ?? fields.destinationPort ?? ''}`.replace(/:$/, '')
-      : printTarget(destination, port)
-  const sent = {
-    ...fields,
-    destination: destination ?? fields.destination,
-    destinationPort: port,
-    isDnat: true,
-    isRedirected: true,
-    redirectedTo: destination === undefined ? own : undefined,
-    proxy: port === undefined || destination === undefined ? shown : undefined,
-  }
+  const { sent, shown } = redirectTo(place.world, fields, { port, ports })
   return end(
     { ...path, fields: sent },
     'accept',
     translated(place, fields, { did: `redirected to ${shown}`, after: sent }),
   )
-}
-
-/** nf_nat_redirect.c. Which of the node's addresses an interface has, nothing tells. */
-function redirectAddresses({ world }: Place, { way, family }: Fields): readonly Ip[] {
-  const texts = way === 'process' ? [family === 'ipv4' ? '127.0.0.1' : '::1'] : [...(world.nodeIps ?? [])]
-  return texts.flatMap((text) => parseIp(text) ?? []).filter((ip) => ip.family === family)
 }
 
 export function applyNetmap(place: Place, path: Path): Effect {
@@ -113,7 +93,8 @@ export function applyTproxy(place: Place, path: Path): Effect {
   const mark = parseMark(optionValue(options, '--tproxy-mark') ?? '0x0/0x0')
   const { fields } = path
   const proxyPort = port === '0' ? String(fields.destinationPort ?? '') : port
-  const proxy = `${ip === undefined || ip === '0.0.0.0' || ip === '::' ? 'this node' : ip}:${proxyPort}`
+  const isAny = ip === undefined || ip === '0.0.0.0' || ip === '::'
+  const proxy = isAny ? `this node:${proxyPort}` : printAtPort(ip, proxyPort)
   const next =
     fields.mark === undefined || mark === undefined ? undefined : ((fields.mark & ~mark.mask) ^ mark.value) >>> 0
   const sent = { ...fields, mark: next, isRedirected: true, proxy }

@@ -198,6 +198,14 @@ describe('REDIRECT', () => {
     expect(targetOfPath({ nodeIps: [] })).toBe('this node:15001')
   })
 
+  test('an IPv6 target with a range of ports has brackets', () => {
+    const save = (target: string) => saveOf('nat', [`PREROUTING -p udp -j ${target}`], 'ipv6')
+    const proxyOf = (target: string) =>
+      walk(save(target), 'fd00:10:244:1::9 → 2001:db8::5', fromPod)[0]?.path.fields.proxy
+    expect(proxyOf('DNAT --to-destination [fd00::7]:8000-8010 --random')).toBe('[fd00::7]:8000-8010')
+    expect(proxyOf('REDIRECT --to-ports 8000-8010 --random')).toBe('[fd00:10:244:1::1]:8000-8010')
+  })
+
   test('a later rule’s destination is a question where it decides between the possible ones', () => {
     const rules = ['INPUT -d 10.244.1.1/32 -j ACCEPT', 'INPUT -d 203.0.113.5/32 -j DROP']
     const paths = met(redirect + saveOf('filter', rules), forward, fromPod)

@@ -1,5 +1,5 @@
 /** The address and port ranges of DNAT, SNAT, REDIRECT and MASQUERADE, as iptables writes them. */
-import { compareIp, type Ip, ipFromBigint, ipToBigint, parseIp, printEndpoint, printIp } from '#base/ip'
+import { compareIp, type Ip, ipFromBigint, ipToBigint, parseIp, printIp } from '#base/ip'
 
 /** `from` is absent when only ports are given; `ports` is text such as `80` or `8000-8010`. */
 export type NatRange = { readonly from?: Ip; readonly to?: Ip; readonly ports?: string }
@@ -57,6 +57,11 @@ export function portIn(ports: string | undefined, port: number | undefined, isRa
   return port >= first && port <= last ? port : first
 }
 
-export function printTarget(ip: Ip, port: number | undefined): string {
-  return port === undefined ? printIp(ip) : printEndpoint(printIp(ip), port)
+/** `ports` may be a range. */
+export function printTarget(ip: Ip, ports: number | string | undefined): string {
+  return ports === undefined ? printIp(ip) : printAtPort(printIp(ip), ports)
+}
+
+export function printAtPort(ip: string, ports: number | string): string {
+  return ip.includes(':') ? `[${ip}]:${ports}` : `${ip}:${ports}`
 }

@@ -1,10 +1,11 @@
 /** dnat, snat, masquerade, redirect and tproxy of nftables: who the packet is for, and from, after the statement. */
-import { compareIp, type Ip, ipFromBigint, ipToBigint, parseIp } from '#base/ip'
+import { compareIp, type Ip, ipFromBigint, ipToBigint } from '#base/ip'
 import { bitsOf, maskWords, type Prefix } from '#base/prefix'
 import type { Expression } from '#compile/nftables/expression'
 import type { Nat, Statement } from '#compile/nftables/statement'
-import { portIn, printTarget } from '../nat-range'
+import { portIn, printAtPort, printTarget } from '../nat-range'
 import { emptyPath, type Fields, type Path, withHop } from '../path'
+import { redirectTo } from '../redirect'
 import { evaluate, hasAddress, singleNumber, singleScalar } from './evaluate'
 import { type NftPlace, nftHop } from './nft-place'
 import { isIp, type Pattern, printPattern } from './scalar'
@@ -74,8 +75,7 @@ function translateDestination(part: Part, place: NftPlace, { address, port }: So
     return [{ ...withHop(path, hop), end: { kind: 'unknown', why, place: hop } }]
   }
   return targets.map((ip) => {
-    const proxy =
-      port !== undefined && number === undefined ? `${printTarget(ip, undefined)}:${printPattern(port)}` : undefined
+    const proxy = port !== undefined && number === undefined ? printTarget(ip, printPattern(port)) : undefined
     const sent = withDestination(fields, ip, number)
     const hop = {
       ...nftHop(place, `sent to ${proxy ?? printTarget(ip, number)}`),
@@ -88,7 +88,9 @@ function translateDestination(part: Part, place: NftPlace, { address, port }: So
 }
 
 function text(fields: Fields): string {
-  return printTarget(fields.destination, fields.destinationPort)
+  return fields.redirectedTo === undefined
+    ? printTarget(fields.destination, fields.destinationPort)
+    : (fields.proxy ?? 'this node')
 }
 
 /** To conntrack a destination that is translated to itself is not translated. */
@@ -125,19 +127,8 @@ function redirect(part: Part, place: NftPlace, port: Pattern | undefined): Path 
   const { path } = part
   const { fields } = path
   const number = port === undefined ? fields.destinationPort : singleNumber(port)
-  const own = place.world.nodeIps?.values().next().value
-  const loopback = parseIp(fields.family === 'ipv4' ? '127.0.0.1' : '::1') ?? fields.destination
-  const isProcess = fields.way === 'process'
-  const destination = isProcess ? loopback : (parseIp(own ?? '') ?? fields.destination)
-  const shown = isProcess || own !== undefined ? printTarget(destination, number) : `this node:${number ?? ''}`
-  const sent = {
-    ...fields,
-    destination,
-    destinationPort: number,
-    isDnat: true,
-    isRedirected: true,
-    proxy: isProcess ? undefined : shown,
-  }
+  const ports = number === undefined && port !== undefined ? printPattern(port) : undefined
+  const { sent, shown } = redirectTo(place.world, fields, { port: number, ports })
   const hop = { ...nftHop(place, `redirected to ${shown}`), before: text(fields), after: text(sent) }
   return { ...withHop({ ...path, fields: sent }, hop), end: { kind: 'accept', rule: place.rule, place: hop } }
 }
@@ -165,8 +156,9 @@ export function applyTproxyStatement(
 ): Path {
   const { path } = part
   const port = statement.port === undefined ? undefined : singleNumber(plainPort(statement.port, place))
-  const ip = statement.address?.kind === 'value' ? String(statement.address.value) : 'this node'
-  const proxy = `${ip}:${port ?? path.fields.destinationPort ?? ''}`
+  const end = port ?? path.fields.destinationPort ?? ''
+  const proxy =
+    statement.address?.kind === 'value' ? printAtPort(String(statement.address.value), end) : `this node:${end}`
   return withHop(
     { ...path, fields: { ...path.fields, isRedirected: true, proxy } },
     nftHop(place, `handed to the transparent proxy at ${proxy}`),

@@ -1,13 +1,13 @@
 /** Selectors that a packet or the node answers: addresses, ports, interfaces, marks, connection state, fib. */
 import type { Expression, Selector } from '#compile/nftables/expression'
-import { inInterfaceIs, outInterfaceIs, sourceIn, sourceIsLocal, sourcePortIn } from '../ask-source'
+import { destinationFits, inInterfaceIs, outInterfaceIs, sourceIn, sourceIsLocal, sourcePortIn } from '../ask-source'
 import { destinationIsLocal } from '../matches/address'
 import { protocolNumber } from '../protocols'
 import { known, negate, type Test, undecidable } from '../question'
 import type { View } from '../view'
 import { isBroadcast, isMulticast } from '../world'
 import { askPacket } from './ask-packet'
-import { isIp, type Pattern, printPattern } from './scalar'
+import { fits, isIp, type Pattern, printPattern } from './scalar'
 import { selectConnection } from './select-connection'
 import { address, interfaceName, number, type Subject, text } from './subject'
 
@@ -91,11 +91,20 @@ function selectPayload(protocol: string, field: string, view: View): Subject {
 
 function selectNetwork(field: string, view: View): Subject {
   const { fields } = view
-  if (field === 'daddr') return { kind: 'known', of: address, value: fields.destination }
+  if (field === 'daddr') return selectDestination(view)
   if (field === 'saddr') return selectSource(view)
   if (field === 'protocol' || field === 'nexthdr') return selectProtocol(view)
   if (field === 'version') return { kind: 'known', of: number('integer'), value: fields.family === 'ipv4' ? 4 : 6 }
   return openSubject(`${fields.family === 'ipv4' ? 'ip' : 'ip6'} ${field}`, 'packet')
+}
+
+function selectDestination({ fields }: View): Subject {
+  if (fields.redirectedTo === undefined) return { kind: 'known', of: address, value: fields.destination }
+  return {
+    kind: 'open',
+    of: address,
+    ask: (view, pattern) => destinationFits(view, printPattern(pattern), (ip) => fits(ip, pattern)),
+  }
 }
 
 function selectSource({ fields }: View): Subject {
