@@ -35,7 +35,7 @@ function isAnswer(seen: PacketOutcome, { verdict, targets, masquerade }: Answer,
 /** Of a port that is one of several, or an address of the node that is one of several, a trace tells what it knows. */
 function isTarget(told: string, { address, port }: { readonly address: string; readonly port: number }): boolean {
   const range = /^(.*):(\d+)-(\d+)$/.exec(told)
-  if (range === null) return told === address || told === `this node:${port}`
+  if (range === null) return told === address || told === (port === 0 ? 'this node' : `this node:${port}`)
   const isInside = port >= Number(range[2]) && port <= Number(range[3])
   return isInside && (range[1] === 'this node' || `${range[1]}:${port}` === address)
 }

@@ -28,7 +28,9 @@ function isPlain({ packet, walks }: PacketOutcome): boolean {
   if (fate.kind !== 'left' || !isLink(fate.outInterface) || walks.length > 1 || !isLink(packet.from)) return false
   const isSameEnds = fate.packet.source === packet.source && fate.packet.destination === packet.destination
   const isSamePorts =
-    fate.packet.sourcePort === packet.sourcePort && fate.packet.destinationPort === packet.destinationPort
+    fate.packet.sourcePort === packet.sourcePort &&
+    fate.packet.destinationPort === packet.destinationPort &&
+    fate.packet.icmp?.id === packet.icmp?.id
   const isTracked = !steps.some((step) => step.kind === 'rule' && /-j (NOTRACK|CT .*--notrack)/.test(step.rule))
   return isSameEnds && isSamePorts && isTracked
 }
