@@ -143,6 +143,9 @@ test('one question has one answer on a path, however often it is asked', () => {
   expect(paths.map((path) => path.length).sort()).toEqual([0, 2, 2, 4])
   const unknown = ['FORWARD -m cpu --cpu 0 -j LOG', 'FORWARD -m cpu --cpu 0 -j ACCEPT']
   expect(met(saveOf('filter', unknown), forward, fromPod)).toEqual([unknown, []])
+  const both = ['FORWARD -m connmark ! --mark 0x1 -j LOG', 'FORWARD -m connmark --mark 0x1 -j ACCEPT']
+  const later = { ...fromPod, state: 'ESTABLISHED' } as const
+  expect(met(saveOf('filter', both), forward, later)).toEqual([[both[1]], [both[0]]])
 })
 
 describe('a packet that is not its connection’s first', () => {

@@ -26,7 +26,9 @@ export function compileMark(name: 'mark' | 'connmark', options: readonly Option[
     return (view: View): Test => {
       if (name === 'connmark' && !hasConnection(view)) return known(false)
       const mark = name === 'mark' ? view.fields.mark : view.fields.connmark
-      if (wanted === undefined || mark === undefined) return undecidable(`-m ${name} --mark ${option.values[0]}`)
+      if (wanted === undefined || mark === undefined) {
+        return negateIf(option.not, undecidable(`-m ${name} --mark ${option.values[0]}`))
+      }
       return negateIf(option.not, known((mark & wanted.mask) >>> 0 === wanted.value))
     }
   })
