@@ -122,6 +122,14 @@ test('what comes in on lo passes rpfilter', () => {
   expect(met(saveOf('raw', rules), '10.244.1.1 → 192.168.50.11')).toEqual([[rules[1]]])
 })
 
+test('a packet that is redirected to one of the addresses of the node may have been for that one', () => {
+  const nat = saveOf('nat', ['PREROUTING -j REDIRECT'])
+  const rule = 'INPUT -m conntrack --ctstate DNAT -j ACCEPT'
+  const paths = (to: string) =>
+    met(nat + saveOf('filter', [rule]), `10.244.1.9 → ${to}`, fromPod).map((path) => path.slice(1))
+  expect([paths('10.244.1.1'), paths('203.0.113.5')]).toEqual([[[rule], []], [[rule]]])
+})
+
 test('a source that is translated to itself is not SNAT to conntrack, and what it was is remembered', () => {
   const nat = saveOf('nat', ['POSTROUTING -j SNAT --to-source 192.168.50.11'])
   const rules = ['INPUT -m conntrack --ctorigsrc 10.244.1.1 -j ACCEPT', 'INPUT -m conntrack --ctstate SNAT -j DROP']

@@ -69,16 +69,21 @@ function stateTest(view: View, value: string): Test {
   const { fields } = view
   const wanted = value.split(',')
   if (!hasConnection(view)) return known(wanted.includes(stateAt(view)))
-  const isDnat = wanted.includes('DNAT') && hasNewDestination(fields)
-  if (isDnat || wanted.includes(fields.state)) return known(true)
+  if (wanted.includes(fields.state)) return known(true)
+  const dnat = wanted.includes('DNAT') ? newDestinationTest(fields) : known(false)
+  if (dnat.kind !== 'known' || dnat.holds) return dnat
   if (wanted.includes('SNAT') && fields.isSnat) return newSourceTest(fields)
   const mayBeNat = fields.state !== 'NEW' && (wanted.includes('DNAT') || wanted.includes('SNAT'))
   return mayBeNat ? undecidable(`the translation of an ${fields.state} connection`) : known(false)
 }
 
-function hasNewDestination({ isDnat, redirectedTo, destination, destinationPort, ...fields }: Fields): boolean {
-  const isSame = isSameIp(destination, fields.originalDestination) && destinationPort === fields.originalPort
-  return isDnat && (redirectedTo !== undefined || !isSame)
+/** A redirection may well be to the address that the packet was for. */
+function newDestinationTest({ isDnat, redirectedTo, destination, destinationPort, ...fields }: Fields): Test {
+  if (!isDnat || destinationPort !== fields.originalPort) return known(isDnat)
+  const { originalDestination } = fields
+  if (redirectedTo === undefined) return known(!isSameIp(destination, originalDestination))
+  const mayStay = redirectedTo.length === 0 || redirectedTo.some((ip) => isSameIp(ip, originalDestination))
+  return mayStay ? undecidable('--ctstate DNAT') : known(true)
 }
 
 /** A masquerade may well give a packet the address it has; a port that is changed makes it another source. */
