@@ -111,7 +111,8 @@ export function applySourceNat(place: Place, path: Path): Effect {
   const cause = place.hasMarkGate ? path.markCause : undefined
   const conditions = [...new Set([...(cause?.conditions ?? []), ...place.conditions])]
   const sourceNat = { conditions, rule: cause?.rule ?? rule, to }
-  const source = isOne ? range.from : undefined
+  const isPortOnly = range !== undefined && range.from === undefined
+  const source = isOne ? range.from : isPortOnly ? path.fields.source : undefined
   const sourcePort = keepsPort ? path.fields.sourcePort : undefined
   const fields = { ...path.fields, source, sourcePort, isSnat: true }
   const did = to === undefined ? 'source replaced by the address of the outgoing interface' : `source replaced by ${to}`

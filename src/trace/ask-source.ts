@@ -4,6 +4,7 @@ import type { PortRange } from '#base/port-range'
 import { hasPort, printPortRange } from '#base/port-range'
 import type { MaskedAddress } from './masked-address'
 import { hasAddress, printMasked } from './masked-address'
+import { addressesOf, parseNatRange } from './nat-range'
 import { answerOf, coversPattern, type Path } from './path'
 import { ask, known, type Question, type Test } from './question'
 import type { View } from './view'
@@ -31,8 +32,8 @@ export function sourceIn(view: View, masked: MaskedAddress): Test {
     return askOnPath(view.path, question)
   }
   if (masked.prefix.length === 0) return known(true)
-  const own = ownSourceIn(view, masked)
-  if (own !== undefined) return known(own)
+  const agreed = agreedOn(view, (ip) => hasAddress(masked, ip))
+  if (agreed !== undefined) return known(agreed)
   const isHost = !text.includes('/')
   return askOnPath(view.path, {
     key: `source:${text}`,
@@ -59,25 +60,34 @@ export function destinationFits(view: View, what: string, fits: (ip: Ip) => bool
   })
 }
 
-/** A process sends from one of the node's addresses: decided when they are known and agree. */
-function ownSourceIn(view: View, masked: MaskedAddress): boolean | undefined {
-  const { nodeIps } = view.world
-  if (view.fields.way === 'wire' || nodeIps === undefined) return undefined
-  const own = [...nodeIps].map((text) => parseIp(text)).filter((ip) => ip?.family === view.fields.family)
-  const inside = own.filter((ip) => ip !== undefined && hasAddress(masked, ip)).length
-  if (own.length === 0 || (inside > 0 && inside < own.length)) return undefined
-  return inside > 0
+/** The addresses of which the source is one: those of a translation, or the node's own for a process; undefined when any. */
+function possibleSources({ fields, path, world }: View): readonly Ip[] | undefined {
+  const to = fields.isSnat ? path.sourceNat?.to : undefined
+  if (to !== undefined) {
+    const range = parseNatRange(to)
+    return range === undefined ? undefined : addressesOf(range)
+  }
+  if (fields.way === 'wire' || world.nodeIps === undefined) return undefined
+  return [...world.nodeIps].flatMap((text) => parseIp(text) ?? []).filter((ip) => ip.family === fields.family)
 }
 
-/** Whether the source is one of the node's own addresses. Off the wire it is not: the kernel drops such packets as martians. */
+/** What all that the source may be agree in; undefined when they do not. */
+function agreedOn(view: View, answerOf: (ip: Ip) => boolean | undefined): boolean | undefined {
+  const answers = new Set(possibleSources(view)?.map(answerOf))
+  const [only] = answers
+  return answers.size === 1 ? only : undefined
+}
+
+/** Whether the source is one of the node's own addresses. Nothing known of it, a packet off the wire is none of its own. */
 export function sourceIsLocal(view: View): Test {
-  const { source, way } = view.fields
-  if (source === undefined) return known(way === 'process')
-  const local = isLocal(view.world, source)
+  const { source, way, isSnat } = view.fields
+  const isTranslated = isSnat && view.path.sourceNat?.to !== undefined
+  if (source === undefined && !isTranslated) return known(way === 'process')
+  const local = source === undefined ? agreedOn(view, (ip) => isLocal(view.world, ip)) : isLocal(view.world, source)
   if (local !== undefined) return known(local)
-  if (way === 'process') return known(true)
+  if (way === 'process' && !isTranslated) return known(true)
   return askOnPath(view.path, {
-    key: 'source:local',
+    key: isTranslated ? 'source:local:translated' : 'source:local',
     subject: { kind: 'fact' },
     yes: 'the source is an address of this node',
     no: 'the source is not an address of this node',

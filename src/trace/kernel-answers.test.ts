@@ -173,6 +173,18 @@ describe('a packet that is not its connection’s first', () => {
   })
 })
 
+test('a source that is translated to one of a range is local when all of the range are', () => {
+  const rules = ['INPUT -m addrtype --src-type LOCAL -j ACCEPT', 'INPUT -s 192.168.50.0/24 -j DROP']
+  const after = (to: string) =>
+    met(
+      saveOf('nat', [`POSTROUTING -j SNAT --to-source ${to}`]) + saveOf('filter', rules),
+      '10.244.1.1 → 192.168.50.11',
+    )
+  expect(after('192.168.50.40-192.168.50.42').map((path) => path.slice(1))).toEqual([[rules[1]]])
+  expect(after('192.168.50.11-192.168.50.12').map((path) => path.slice(1))).toEqual([[rules[1]], [rules[0]]])
+  expect(after(':5000').map((path) => path.slice(1))).toEqual([[rules[0]]])
+})
+
 describe('the raw table', () => {
   test('comes before connection tracking: its packets are INVALID, and without a connection mark', () => {
     const rules = [
