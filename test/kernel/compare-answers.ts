@@ -21,7 +21,7 @@ export function answerDifference(seen: PacketOutcome, { input, path }: ComparedP
 function isAnswer(seen: PacketOutcome, { verdict, targets, masquerade }: Answer, isTranslated: boolean): boolean {
   const fate = fateOf(seen)
   const codes = verdict.because.map(({ code }) => code)
-  if (fate.kind === 'vanished') return codes.includes('trace.dropped-by-routing')
+  if (fate.kind === 'vanished') return verdict.kind === 'dropped'
   if (fate.address === undefined) return codes.some((code) => code.startsWith(`trace.${fate.kind}-by-`))
   const target = targets.find(({ address, share }) => share > 0 && isTarget(address, fate))
   const isWhole = targets.reduce((sum, { share }) => sum + share, 0) > 0.999
