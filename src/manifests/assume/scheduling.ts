@@ -1,12 +1,13 @@
 /** Whether a node may run a pod: node selector, required node affinity, taints. What the scheduler only prefers is left aside. */
 
 import { type Fields, has, mapAt, mapsAt, nameAt } from '#manifests/kinds/fields'
-import { type Expression, expressionsAt, matchesAll } from '#manifests/kinds/label-selector'
+import { expressionsAt } from '#manifests/kinds/label-selector'
 import { labelsAt } from '#manifests/kinds/meta'
 import type { NodeRules, Taint } from '#manifests/kinds/node'
 import type { Labels } from '#model/meta'
 import { selects } from '#model/meta'
 import type { ClusterNode } from '#model/node'
+import { type Expression, matchesAll } from '#model/selector'
 
 type Toleration = { readonly key?: string; readonly operator: string; readonly value: string; readonly effect?: string }
 

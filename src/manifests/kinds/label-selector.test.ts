@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type Expression, matchesAll, matchesSelector } from '#model/selector'
 import { type Reading, rootFields } from './fields'
-import { type Expression, matchesAll, matchesSelector, selectorAt } from './label-selector'
+import { selectorAt } from './label-selector'
 
 function parse(selector: unknown) {
   const reading: Reading = { kind: 'Deployment', namespace: 'shop', name: 'web', origin: { file: 'f' }, findings: [] }

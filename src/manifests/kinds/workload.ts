@@ -1,5 +1,6 @@
 /** Workloads: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob, as far as the pods they imply go. */
 import type { Labels, Meta } from '#model/meta'
+import { type LabelSelector, matchesSelector } from '#model/selector'
 import {
   type Bounds,
   conditionAt,
@@ -13,7 +14,7 @@ import {
   plainNameAt,
   report,
 } from './fields'
-import { type LabelSelector, matchesSelector, selectorAt } from './label-selector'
+import { selectorAt } from './label-selector'
 import { labelsAt } from './meta'
 import { type PodSpec, parsePodSpec } from './pod'
 import type { Writable } from './writable'
