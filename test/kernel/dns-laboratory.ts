@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe } from 'vitest'
@@ -20,6 +21,8 @@ export type LookedUp = {
   readonly seconds: number
   readonly addresses: readonly string[]
   readonly questions: readonly string[]
+  /** The longest that this process had to wait for a processor meanwhile, in seconds: the library and the server may have, too. */
+  readonly stall: number
 }
 
 export type Laboratory = {
@@ -66,6 +69,13 @@ export function scriptedServer(replies: Readonly<Record<string, string>>): reado
   return [process.execPath, here('dns-server.mjs'), JSON.stringify(replies)]
 }
 
+function isScripted(server: readonly string[]): boolean {
+  return server.includes(here('dns-server.mjs'))
+}
+
+/** What the scripted server says to SIGUSR2 when no question waits in its sockets: musl asks two and is content with one reply. */
+const allRead = 'all read'
+
 /** `portolan dns --serve` itself. */
 export function portolanServer(...args: readonly string[]): readonly string[] {
   return [process.execPath, '--import', 'tsx', here('../../src/cli/main.ts'), 'dns', '--serve', '127.0.0.1:53', ...args]
@@ -91,10 +101,18 @@ export async function openLaboratory(server: readonly string[]): Promise<Laborat
     lookUp: async (libc, name, resolvConf) => {
       writeFileSync(join(folder, 'resolv.conf'), resolvConf)
       log.take()
+      const delay = monitorEventLoopDelay({ resolution: 10 })
+      delay.enable()
       const { stdout } = await runTool(enter([programs[libc], name]))
+      delay.disable()
+      if (isScripted(server)) {
+        child.kill('SIGUSR2')
+        await log.until((line) => line === allRead)
+      }
       await log.settle()
       const [outcome = '', seconds = '', ...addresses] = stdout.trim().split('\n')
-      return { outcome, seconds: Number(seconds), addresses, questions: log.take().flatMap(questionOf) }
+      const questions = log.take().flatMap(questionOf)
+      return { outcome, seconds: Number(seconds), addresses, questions, stall: delay.max / 1e9 }
     },
     close: () => {
       child.kill()
@@ -142,7 +160,7 @@ function readLines(child: ChildProcess): Log {
     until: async (isIt) => {
       for (const end = Date.now() + 60_000; !lines.some(isIt); await pause(20)) {
         if (child.exitCode !== null || Date.now() > end)
-          throw new Error(`the server did not start: ${lines.join('\n')}`)
+          throw new Error(`the server ended or said nothing: ${lines.join('\n')}`)
       }
     },
     // The server writes its line before it replies: what it has written is here as soon as the pipe is read.

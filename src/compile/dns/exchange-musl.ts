@@ -22,7 +22,8 @@ type Sending = { readonly settings: ResolverSettings; readonly refusals: number;
 
 /**
  * A question without a usable reply is sent once an attempt to every server. After SERVFAIL it is sent at once again, as often
- * as twice the number of questions, which they share.
+ * as twice the number of questions. That budget is one for all: which question takes more of it depends on whose replies come
+ * first, so each is given an even part, and only the sum is certain.
  */
 function countSends(reply: Heard, { settings, refusals, types }: Sending): number {
   const { attempts, nameservers } = settings

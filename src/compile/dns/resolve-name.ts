@@ -89,7 +89,7 @@ function walkMusl({ name, types }: Lookup, settings: ResolverSettings, ask: Ask)
   for (const domain of isSearched ? settings.search : []) {
     const candidate = `${name}.${domain}`
     if (candidate.length >= longestMuslName) continue
-    // A domain `.` makes an empty label, which no question can hold: musl 1.2.3 sends nothing, waits, and gives up.
+    // A domain `.` makes an empty label, which no question can hold: what musl 1.2.3 sends cannot be read, and it waits and gives up.
     if (candidate.includes('..')) return { ...sumUp(steps), end: 'stopped', seconds: settings.timeoutSeconds }
     if (askFor(fqdn(candidate)) !== 'missing') return sumUp(steps)
   }
