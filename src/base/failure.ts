@@ -9,6 +9,9 @@ export const failureCodes = {
   'input.not-a-ruleset': 2,
   'input.too-large': 2,
   'system.command-failed': 2,
+  'database-unavailable': 2,
+  'database-refused': 2,
+  'data-directory-locked': 2,
 } as const
 
 export type FailureCode = keyof typeof failureCodes

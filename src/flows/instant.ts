@@ -1,0 +1,72 @@
+/** Instants: whole microseconds since the epoch, read from and printed as the texts that APIs and databases use. */
+
+/** Microseconds since 1970-01-01T00:00:00Z; a safe integer until the year 2255. */
+export type Instant = number
+
+export const microsPerSecond = 1_000_000
+
+const pattern =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:([Zz])|([+\- ])(\d\d)(?::?(\d\d))?)?$/
+
+/**
+ * RFC 3339 with any offset, or without one, which then is UTC; undefined when the text is neither. Digits after the sixth of a
+ * fraction are dropped. A blank before the offset is a plus sign: that is what a query string makes of an unescaped one.
+ */
+export function parseInstant(text: string): Instant | undefined {
+  const match = pattern.exec(text)
+  if (match === null) return undefined
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined
+  if (hour > 23 || minute > 59 || second > 60) return undefined
+  const offset = offsetMinutes(match)
+  if (offset === undefined) return undefined
+  const seconds = midnightMillis(year, month, day) / 1000 + hour * 3600 + (minute - offset) * 60 + second
+  return seconds * microsPerSecond + Number((match[7] ?? '').slice(0, 6).padEnd(6, '0'))
+}
+
+/** `2026-07-23T09:14:02.118377`: UTC without saying so, the fraction only when there is one. */
+export function printNaive(instant: Instant): string {
+  const seconds = Math.floor(instant / microsPerSecond)
+  const micros = instant - seconds * microsPerSecond
+  const text = new Date(seconds * 1000).toISOString().slice(0, -5)
+  if (micros === 0) return text
+  return `${text}.${micros % 1000 === 0 ? digits(micros / 1000, 3) : digits(micros, 6)}`
+}
+
+/** `2026-07-23T09:14:02.118377Z`. */
+export function printInstant(instant: Instant): string {
+  return `${printNaive(instant)}Z`
+}
+
+/** `2026-07-23`, the UTC day an instant lies in. */
+export function printDay(instant: Instant): string {
+  return printNaive(instant).slice(0, 10)
+}
+
+function offsetMinutes(match: RegExpExecArray): number | undefined {
+  if (match[9] === undefined) return 0
+  const [hours, minutes] = [Number(match[10]), Number(match[11] ?? 0)]
+  if (hours > 23 || minutes > 59) return undefined
+  return (match[9] === '-' ? -1 : 1) * (hours * 60 + minutes)
+}
+
+/** Date.UTC would read the years 0 to 99 as 1900 to 1999. */
+function midnightMillis(year: number, month: number, day: number): number {
+  return new Date(0).setUTCFullYear(year, month - 1, day)
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28
+  return [4, 6, 9, 11].includes(month) ? 30 : 31
+}
+
+function digits(value: number, count: number): string {
+  return String(value).padStart(count, '0')
+}
