@@ -3,6 +3,7 @@ import type { Finding, Parsed } from '#base/finding'
 import type { Prefix } from '#base/prefix'
 import { compareText, listOf } from '#base/text'
 import type { Cluster } from '#model/cluster'
+import type { Workload } from '#model/workload'
 import { assumeNamespaces } from './assume/assume-namespaces'
 import { assumeNodes } from './assume/assume-nodes'
 import { clusterFamilies } from './assume/families'
@@ -92,5 +93,25 @@ function reportSkipped(draft: Draft): void {
 
 function clusterOf(draft: Draft): Cluster {
   const { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds } = draft
-  return { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds }
+  const { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups } = draft
+  const objects = { services, pods, slices, endpoints, nodes, namespaces, configMaps }
+  const policies = { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups }
+  return { ...objects, ...policies, workloads: workloadsOf(draft), skippedKinds }
+}
+
+/** Without what only implying their pods needs, which holds on to the text's own maps. */
+function workloadsOf(draft: Draft): ReadonlyMap<string, Workload> {
+  const workloads = new Map<string, Workload>()
+  for (const [key, { kind, meta, selector, template }] of draft.workloads) {
+    const { containers, initContainers, hostNetwork, serviceAccountName } = template.spec
+    const spec = {
+      containers,
+      initContainers,
+      hostNetwork,
+      ...(serviceAccountName !== undefined && { serviceAccountName }),
+    }
+    const kept = { kind, meta, template: { labels: template.labels, spec } }
+    workloads.set(key, selector === undefined ? kept : { ...kept, selector })
+  }
+  return workloads
 }

@@ -1,12 +1,16 @@
 /** A cluster while it is being read: open maps, and what the texts left for later steps to fill in. */
 import type { Finding, Origin } from '#base/finding'
 import { printOrigin } from '#base/finding'
+import type { CiliumCidrGroup, CiliumPolicy } from '#model/cilium-policy'
 import type { ConfigMap, Namespace } from '#model/cluster'
 import type { EndpointSlice, Endpoints } from '#model/endpoint-slice'
 import { keyOf, type Meta, refOf } from '#model/meta'
+import type { NetworkPolicy } from '#model/network-policy'
 import type { ClusterNode } from '#model/node'
 import type { Pod } from '#model/pod'
 import type { Service } from '#model/service'
+import type { TierPolicy } from '#model/tier-policy'
+import { workloadKey } from '#model/workload'
 import { manifestFinding } from './findings'
 import type { Fields } from './kinds/fields'
 import type { NodeRules } from './kinds/node'
@@ -34,6 +38,11 @@ export type Draft = {
   readonly nodes: Map<string, Writable<ClusterNode>>
   readonly namespaces: Map<string, Namespace>
   readonly configMaps: Map<string, ConfigMap>
+  readonly networkPolicies: Map<string, NetworkPolicy>
+  /** By `Kind name`. */
+  readonly tierPolicies: Map<string, TierPolicy>
+  readonly ciliumPolicies: Map<string, CiliumPolicy>
+  readonly cidrGroups: Map<string, CiliumCidrGroup>
   readonly skippedKinds: Map<string, number>
   /** By `Kind namespace/name`. */
   readonly workloads: Map<string, Workload>
@@ -54,6 +63,10 @@ export function newDraft(): Draft {
     nodes: new Map(),
     namespaces: new Map(),
     configMaps: new Map(),
+    networkPolicies: new Map(),
+    tierPolicies: new Map(),
+    ciliumPolicies: new Map(),
+    cidrGroups: new Map(),
     skippedKinds: new Map(),
     workloads: new Map(),
     openServices: new Map(),
@@ -65,7 +78,16 @@ export function newDraft(): Draft {
 
 /** Puts an object into its map; of two with one name the later stays, and a finding says so. Returns the key. */
 export function keep<T extends { readonly meta: Meta }>(draft: Draft, map: Map<string, T>, object: T): string {
-  const key = keyOf(object.meta)
+  return keepAs(draft, map, keyOf(object.meta), object)
+}
+
+/** For a map that several kinds share, which their key tells apart. */
+export function keepAs<T extends { readonly meta: Meta }>(
+  draft: Draft,
+  map: Map<string, T>,
+  key: string,
+  object: T,
+): string {
   const earlier = map.get(key)
   if (earlier !== undefined) reportDuplicate(draft, earlier.meta, object.meta.origin)
   map.set(key, object)
@@ -73,14 +95,7 @@ export function keep<T extends { readonly meta: Meta }>(draft: Draft, map: Map<s
 }
 
 export function keepWorkload(draft: Draft, workload: Workload): void {
-  const key = workloadKey(workload.kind, workload.meta)
-  const earlier = draft.workloads.get(key)
-  if (earlier !== undefined) reportDuplicate(draft, earlier.meta, workload.meta.origin)
-  draft.workloads.set(key, workload)
-}
-
-export function workloadKey(kind: string, meta: { readonly namespace: string; readonly name: string }): string {
-  return `${kind} ${meta.namespace}/${meta.name}`
+  keepAs(draft, draft.workloads, workloadKey(workload.kind, workload.meta), workload)
 }
 
 /** A later step's note on an object, which must be marked as assumed wherever it is shown. */

@@ -1,5 +1,6 @@
 /** The kinds that are read, in one table: to add a kind, write its parser and add a row. */
 import type { Meta } from '#model/meta'
+import type { WorkloadKind } from '#model/workload'
 import { assume, type Draft, keep, keepWorkload } from './draft'
 import { parseConfigMap } from './kinds/config-map'
 import { parseEndpointSlice } from './kinds/endpoint-slice'
@@ -9,7 +10,7 @@ import { parseNamespace } from './kinds/namespace'
 import { parseNode, parseNodeRules } from './kinds/node'
 import { parsePod } from './kinds/pod'
 import { parseService } from './kinds/service'
-import { parseWorkload, type WorkloadKind } from './kinds/workload'
+import { parseWorkload } from './kinds/workload'
 
 export type KindRow = {
   /** API groups that serve the kind, the present one first; the core group is empty. */

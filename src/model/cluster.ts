@@ -1,9 +1,13 @@
 /** A cluster: a parsed, immutable set of objects, each kind keyed by `namespace/name`. */
+import type { CiliumCidrGroup, CiliumPolicy } from './cilium-policy'
 import type { EndpointSlice, Endpoints } from './endpoint-slice'
 import type { Meta } from './meta'
+import type { NetworkPolicy } from './network-policy'
 import type { ClusterNode } from './node'
 import type { Pod } from './pod'
 import type { Service } from './service'
+import type { TierPolicy } from './tier-policy'
+import type { Workload } from './workload'
 
 export type Namespace = { readonly meta: Meta }
 export type ConfigMap = { readonly meta: Meta; readonly data: Readonly<Record<string, string>> }
@@ -16,6 +20,13 @@ export type Cluster = {
   readonly nodes: ReadonlyMap<string, ClusterNode>
   readonly namespaces: ReadonlyMap<string, Namespace>
   readonly configMaps: ReadonlyMap<string, ConfigMap>
+  /** By `workloadKey`: `Kind namespace/name`. */
+  readonly workloads: ReadonlyMap<string, Workload>
+  readonly networkPolicies: ReadonlyMap<string, NetworkPolicy>
+  /** By `Kind name`, as the kinds share names. */
+  readonly tierPolicies: ReadonlyMap<string, TierPolicy>
+  readonly ciliumPolicies: ReadonlyMap<string, CiliumPolicy>
+  readonly cidrGroups: ReadonlyMap<string, CiliumCidrGroup>
   /** Objects of kinds that Portolan does not read, counted by kind. */
   readonly skippedKinds: ReadonlyMap<string, number>
 }
@@ -28,5 +39,10 @@ export const emptyCluster: Cluster = {
   nodes: new Map(),
   namespaces: new Map(),
   configMaps: new Map(),
+  workloads: new Map(),
+  networkPolicies: new Map(),
+  tierPolicies: new Map(),
+  ciliumPolicies: new Map(),
+  cidrGroups: new Map(),
   skippedKinds: new Map(),
 }

@@ -33,6 +33,8 @@ export type Pod = {
   readonly containers: readonly Container[]
   readonly initContainers: readonly Container[]
   readonly nodeName?: string
+  /** Absent where the text has none: the API server then fills in `default`. */
+  readonly serviceAccountName?: string
   readonly hostNetwork: boolean
   readonly hostname?: string
   readonly subdomain?: string

@@ -1,10 +1,11 @@
 /** Which workloads have pods of their own in the input, by owner reference, or by name and labels where that is missing. */
 
-import { type Draft, workloadKey } from '#manifests/draft'
+import type { Draft } from '#manifests/draft'
 import type { Workload } from '#manifests/kinds/workload'
 import type { OwnerReference } from '#model/meta'
 import type { Pod } from '#model/pod'
 import { type LabelSelector, matchesSelector } from '#model/selector'
+import { workloadKey } from '#model/workload'
 
 const hashLabel = 'pod-template-hash'
 

@@ -27,7 +27,15 @@ import type { Writable } from './writable'
 /** What a pod template and a pod have alike. */
 export type PodSpec = Pick<
   Pod,
-  'containers' | 'initContainers' | 'nodeName' | 'hostNetwork' | 'hostname' | 'subdomain' | 'dnsPolicy' | 'dnsConfig'
+  | 'containers'
+  | 'initContainers'
+  | 'nodeName'
+  | 'serviceAccountName'
+  | 'hostNetwork'
+  | 'hostname'
+  | 'subdomain'
+  | 'dnsPolicy'
+  | 'dnsConfig'
 >
 
 const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Protocol[]
@@ -71,12 +79,15 @@ export function parsePod(root: Fields, meta: Meta): Writable<Pod> {
 
 function fillNames(
   spec: Fields,
-  pod: Writable<Pick<PodSpec, 'nodeName' | 'hostname' | 'subdomain' | 'dnsConfig'>>,
+  pod: Writable<Pick<PodSpec, 'nodeName' | 'serviceAccountName' | 'hostname' | 'subdomain' | 'dnsConfig'>>,
 ): void {
   const nodeName = plainNameAt(spec, 'nodeName')
   const hostname = plainNameAt(spec, 'hostname')
   const subdomain = plainNameAt(spec, 'subdomain')
+  // `serviceAccount` is the older name of the field, which the API server keeps the same.
+  const serviceAccountName = plainNameAt(spec, 'serviceAccountName') ?? plainNameAt(spec, 'serviceAccount')
   if (nodeName !== undefined) pod.nodeName = nodeName
+  if (serviceAccountName !== undefined) pod.serviceAccountName = serviceAccountName
   if (hostname !== undefined) pod.hostname = hostname
   if (subdomain !== undefined) pod.subdomain = subdomain
   if (has(spec, 'dnsConfig')) pod.dnsConfig = parseDnsConfig(mapAt(spec, 'dnsConfig'))

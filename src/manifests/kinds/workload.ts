@@ -1,6 +1,7 @@
 /** Workloads: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob, as far as the pods they imply go. */
 import type { Labels, Meta } from '#model/meta'
 import { type LabelSelector, matchesSelector } from '#model/selector'
+import type { WorkloadKind } from '#model/workload'
 import {
   type Bounds,
   conditionAt,
@@ -18,8 +19,6 @@ import { selectorAt } from './label-selector'
 import { labelsAt } from './meta'
 import { type PodSpec, parsePodSpec } from './pod'
 import type { Writable } from './writable'
-
-export type WorkloadKind = 'Deployment' | 'ReplicaSet' | 'StatefulSet' | 'DaemonSet' | 'Job' | 'CronJob'
 
 /** `spec` is parsed; `placement` is the same map unread, for what the scheduler asks of it. */
 export type PodTemplate = { readonly labels: Labels; readonly spec: PodSpec; readonly placement: Fields }
