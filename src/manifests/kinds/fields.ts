@@ -236,7 +236,8 @@ export function wrongType(value: unknown, wanted: string): string {
   return `${describeValue(value)} stands where ${wanted} is wanted; it is left out`
 }
 
-function pathOf(fields: Fields, key: string): string {
+/** The path of a key in the object, `spec.ports[0].port`; of the map itself for an empty key. */
+export function pathOf(fields: Fields, key: string): string {
   let path = key === '' ? '' : pathPart(key)
   for (let at: Fields | undefined = fields; at?.parent !== undefined; at = at.parent) {
     path = `${pathPart(at.key)}${at.index < 0 ? '' : `[${at.index}]`}${path}`
