@@ -10,6 +10,7 @@ import { clusterFamilies } from './assume/families'
 import { fillServices } from './assume/fill-services'
 import { implyPods } from './assume/imply-pods'
 import { placePods } from './assume/place-pods'
+import { tellMissingNamespaces } from './assume/tell-missing-namespaces'
 import { type Draft, newDraft } from './draft'
 import { manifestFinding } from './findings'
 import { type KindRow, kinds } from './kinds'
@@ -30,6 +31,7 @@ export function buildCluster(objects: readonly RawObject[], options: BuildOption
   placePods(draft, families, options.podCidrs ?? [])
   fillServices(draft, families, options.serviceCidrs ?? [])
   assumeNamespaces(draft)
+  tellMissingNamespaces(draft)
   reportSkipped(draft)
   return { value: clusterOf(draft), findings: draft.findings }
 }
@@ -94,9 +96,11 @@ function reportSkipped(draft: Draft): void {
 function clusterOf(draft: Draft): Cluster {
   const { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds } = draft
   const { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups } = draft
+  const { ciliumIdentities, ciliumEndpoints, ciliumNodes } = draft
   const objects = { services, pods, slices, endpoints, nodes, namespaces, configMaps }
   const policies = { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups }
-  return { ...objects, ...policies, workloads: workloadsOf(draft), skippedKinds }
+  const ofCilium = { ciliumIdentities, ciliumEndpoints, ciliumNodes }
+  return { ...objects, ...policies, ...ofCilium, workloads: workloadsOf(draft), skippedKinds }
 }
 
 /** Without what only implying their pods needs, which holds on to the text's own maps. */

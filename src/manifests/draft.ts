@@ -1,7 +1,13 @@
 /** A cluster while it is being read: open maps, and what the texts left for later steps to fill in. */
 import type { Finding, Origin } from '#base/finding'
 import { printOrigin } from '#base/finding'
-import type { CiliumCidrGroup, CiliumPolicy } from '#model/cilium-policy'
+import type {
+  CiliumCidrGroup,
+  CiliumEndpointObject,
+  CiliumIdentityObject,
+  CiliumNodeObject,
+  CiliumPolicy,
+} from '#model/cilium-policy'
 import type { ConfigMap, Namespace } from '#model/cluster'
 import type { EndpointSlice, Endpoints } from '#model/endpoint-slice'
 import { keyOf, type Meta, refOf } from '#model/meta'
@@ -43,6 +49,9 @@ export type Draft = {
   readonly tierPolicies: Map<string, TierPolicy>
   readonly ciliumPolicies: Map<string, CiliumPolicy>
   readonly cidrGroups: Map<string, CiliumCidrGroup>
+  readonly ciliumIdentities: Map<string, CiliumIdentityObject>
+  readonly ciliumEndpoints: Map<string, CiliumEndpointObject>
+  readonly ciliumNodes: Map<string, CiliumNodeObject>
   readonly skippedKinds: Map<string, number>
   /** By `Kind namespace/name`. */
   readonly workloads: Map<string, Workload>
@@ -67,6 +76,9 @@ export function newDraft(): Draft {
     tierPolicies: new Map(),
     ciliumPolicies: new Map(),
     cidrGroups: new Map(),
+    ciliumIdentities: new Map(),
+    ciliumEndpoints: new Map(),
+    ciliumNodes: new Map(),
     skippedKinds: new Map(),
     workloads: new Map(),
     openServices: new Map(),

@@ -126,6 +126,37 @@ export const manifestFindings = {
     severity: 'error',
     meaning: 'The pods of a workload could not be created, as a label made of its name is too long; none are implied.',
   },
+  'policy.refused': {
+    severity: 'error',
+    meaning: 'The API server would refuse a policy, so that no cluster holds it; it is left out.',
+  },
+  'policy.not-enforced': {
+    severity: 'error',
+    meaning: 'The API server takes a policy, but what enforces it refuses it, so that it stands there without effect.',
+  },
+  'policy.unknown-field': {
+    severity: 'warning',
+    meaning: 'A policy has a field that its kind does not know; the API server drops it.',
+  },
+  'policy.unknown-peer': {
+    severity: 'warning',
+    meaning: 'A rule of a cluster-wide policy has a peer of a kind that Portolan does not know: the rule fails closed.',
+  },
+  'policy.sloppy-range': {
+    severity: 'warning',
+    meaning:
+      'A policy has a range of addresses that the API server takes with a warning; the message says how it is read.',
+  },
+  'policy.doubtful': {
+    severity: 'warning',
+    meaning:
+      'The API server takes a policy, but what enforces it may read it in ways that differ; the message says how it counts.',
+  },
+  'policy.namespace-missing': {
+    severity: 'warning',
+    meaning:
+      'Policies select namespaces by labels, and the input lacks namespaces: these are taken to have the label kubernetes.io/metadata.name alone.',
+  },
   'cluster.assumed-nodes': { severity: 'info', meaning: 'The input has no Node, so nodes are assumed.' },
 } as const satisfies Readonly<Record<string, Meaning>>
 

@@ -1,15 +1,20 @@
 /** The kinds that are read, in one table: to add a kind, write its parser and add a row. */
 import type { Meta } from '#model/meta'
+import type { TierPolicyKind } from '#model/tier-policy'
 import type { WorkloadKind } from '#model/workload'
-import { assume, type Draft, keep, keepWorkload } from './draft'
+import { assume, type Draft, keep, keepAs, keepWorkload } from './draft'
+import { parseCidrGroup, parseCiliumEndpoint, parseCiliumIdentity, parseCiliumNode } from './kinds/cilium-identities'
+import { parseCiliumPolicy } from './kinds/cilium-policy'
 import { parseConfigMap } from './kinds/config-map'
 import { parseEndpointSlice } from './kinds/endpoint-slice'
 import { parseEndpoints } from './kinds/endpoints'
 import { type Fields, hasStatus, mapAt } from './kinds/fields'
 import { parseNamespace } from './kinds/namespace'
+import { parseNetworkPolicy } from './kinds/network-policy'
 import { parseNode, parseNodeRules } from './kinds/node'
 import { parsePod } from './kinds/pod'
 import { parseService } from './kinds/service'
+import { parseTierPolicy } from './kinds/tier-policy'
 import { parseWorkload } from './kinds/workload'
 
 export type KindRow = {
@@ -27,17 +32,40 @@ export const kinds: ReadonlyMap<string, KindRow> = new Map<string, KindRow>([
   ['Node', { groups: [''], isNamespaced: false, add: addNode }],
   ['Namespace', { groups: [''], isNamespaced: false, add: addNamespace }],
   ['ConfigMap', { groups: [''], isNamespaced: true, add: addConfigMap }],
+  ['NetworkPolicy', { groups: ['networking.k8s.io', 'extensions'], isNamespaced: true, add: addNetworkPolicy }],
+  ['AdminNetworkPolicy', tierRow('AdminNetworkPolicy')],
+  ['BaselineAdminNetworkPolicy', tierRow('BaselineAdminNetworkPolicy')],
+  ['ClusterNetworkPolicy', tierRow('ClusterNetworkPolicy')],
   ['Deployment', workloadRow('Deployment', ['apps', 'extensions'])],
   ['ReplicaSet', workloadRow('ReplicaSet', ['apps', 'extensions'])],
   ['DaemonSet', workloadRow('DaemonSet', ['apps', 'extensions'])],
   ['StatefulSet', workloadRow('StatefulSet', ['apps'])],
   ['Job', workloadRow('Job', ['batch'])],
   ['CronJob', workloadRow('CronJob', ['batch'])],
+  ['CiliumNetworkPolicy', { groups: ['cilium.io'], isNamespaced: true, add: addCiliumPolicy }],
+  ['CiliumClusterwideNetworkPolicy', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumPolicy }],
+  ['CiliumCIDRGroup', { groups: ['cilium.io'], isNamespaced: false, add: addCidrGroup }],
+  ['CiliumIdentity', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumIdentity }],
+  ['CiliumEndpoint', { groups: ['cilium.io'], isNamespaced: true, add: addCiliumEndpoint }],
+  ['CiliumNode', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumNode }],
 ])
 
 function workloadRow(kind: WorkloadKind, groups: readonly string[]): KindRow {
   const add = (root: Fields, meta: Meta, draft: Draft): void => keepWorkload(draft, parseWorkload(root, meta, kind))
   return { groups, isNamespaced: true, add }
+}
+
+function tierRow(kind: TierPolicyKind): KindRow {
+  const add = (root: Fields, meta: Meta, draft: Draft): void => {
+    const policy = parseTierPolicy(root, meta, kind)
+    if (policy !== undefined) keepAs(draft, draft.tierPolicies, `${kind} ${meta.name}`, policy)
+  }
+  return { groups: ['policy.networking.k8s.io'], isNamespaced: false, add }
+}
+
+function addNetworkPolicy(root: Fields, meta: Meta, draft: Draft): void {
+  const policy = parseNetworkPolicy(root, meta)
+  if (policy !== undefined) keep(draft, draft.networkPolicies, policy)
 }
 
 function addService(root: Fields, meta: Meta, draft: Draft): void {
@@ -81,4 +109,27 @@ function addNamespace(_root: Fields, meta: Meta, draft: Draft): void {
 
 function addConfigMap(root: Fields, meta: Meta, draft: Draft): void {
   keep(draft, draft.configMaps, parseConfigMap(root, meta))
+}
+
+function addCiliumPolicy(root: Fields, meta: Meta, draft: Draft): void {
+  const policy = parseCiliumPolicy(root, meta)
+  if (policy !== undefined) keep(draft, draft.ciliumPolicies, policy)
+}
+
+function addCidrGroup(root: Fields, meta: Meta, draft: Draft): void {
+  const group = parseCidrGroup(root, meta)
+  if (group !== undefined) keep(draft, draft.cidrGroups, group)
+}
+
+function addCiliumIdentity(root: Fields, meta: Meta, draft: Draft): void {
+  const identity = parseCiliumIdentity(root, meta)
+  if (identity !== undefined) keep(draft, draft.ciliumIdentities, identity)
+}
+
+function addCiliumEndpoint(root: Fields, meta: Meta, draft: Draft): void {
+  keep(draft, draft.ciliumEndpoints, parseCiliumEndpoint(root, meta))
+}
+
+function addCiliumNode(root: Fields, meta: Meta, draft: Draft): void {
+  keep(draft, draft.ciliumNodes, parseCiliumNode(root, meta))
 }

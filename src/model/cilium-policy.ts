@@ -83,6 +83,21 @@ export type CiliumElement = {
 export const ciliumSections = ['ingress', 'ingressDeny', 'egress', 'egressDeny'] as const
 export type CiliumSection = (typeof ciliumSections)[number]
 
+/** In the order of the CRD's list. */
+export const ciliumEntities = [
+  'all',
+  'world',
+  'cluster',
+  'host',
+  'init',
+  'ingress',
+  'unmanaged',
+  'remote-node',
+  'health',
+  'none',
+  'kube-apiserver',
+] as const
+
 /** `spec`, or one of `specs`. */
 export type CiliumSpec = {
   readonly path: string
@@ -124,4 +139,61 @@ export type CiliumNodeObject = {
   /** Of the health endpoint and of the ingress endpoint. */
   readonly healthIps: readonly string[]
   readonly ingressIps: readonly string[]
+}
+
+/** Types of ICMP by name. Mirrors pkg/policy/api/icmp.go, Cilium 1.16 to 1.19, its slip `RouterSelection` included. */
+const icmpTypes: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  IPv4: {
+    EchoReply: 0,
+    DestinationUnreachable: 3,
+    Redirect: 5,
+    Echo: 8,
+    EchoRequest: 8,
+    RouterAdvertisement: 9,
+    RouterSelection: 10,
+    TimeExceeded: 11,
+    ParameterProblem: 12,
+    Timestamp: 13,
+    TimestampReply: 14,
+    Photuris: 40,
+    ExtendedEchoRequest: 42,
+    ExtendedEchoReply: 43,
+  },
+  IPv6: {
+    DestinationUnreachable: 1,
+    PacketTooBig: 2,
+    TimeExceeded: 3,
+    ParameterProblem: 4,
+    EchoRequest: 128,
+    EchoReply: 129,
+    MulticastListenerQuery: 130,
+    MulticastListenerReport: 131,
+    MulticastListenerDone: 132,
+    RouterSolicitation: 133,
+    RouterAdvertisement: 134,
+    NeighborSolicitation: 135,
+    NeighborAdvertisement: 136,
+    RedirectMessage: 137,
+    RouterRenumbering: 138,
+    ICMPNodeInformationQuery: 139,
+    ICMPNodeInformationResponse: 140,
+    InverseNeighborDiscoverySolicitation: 141,
+    InverseNeighborDiscoveryAdvertisement: 142,
+    HomeAgentAddressDiscoveryRequest: 144,
+    HomeAgentAddressDiscoveryReply: 145,
+    MobilePrefixSolicitation: 146,
+    MobilePrefixAdvertisement: 147,
+    DuplicateAddressRequestCodeSuffix: 157,
+    DuplicateAddressConfirmationCodeSuffix: 158,
+    ExtendedEchoRequest: 160,
+    ExtendedEchoReply: 161,
+  },
+}
+
+/** Undefined for what is no type of the family. */
+export function icmpNumber(family: string, type: number | string): number | undefined {
+  const table = icmpTypes[family === 'IPv6' ? 'IPv6' : 'IPv4'] ?? {}
+  if (typeof type === 'string' && Object.hasOwn(table, type)) return table[type]
+  const number = typeof type === 'string' && /^\d{1,3}$/.test(type) ? Number(type) : type
+  return typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= 255 ? number : undefined
 }

@@ -1,5 +1,11 @@
 /** A cluster: a parsed, immutable set of objects, each kind keyed by `namespace/name`. */
-import type { CiliumCidrGroup, CiliumPolicy } from './cilium-policy'
+import type {
+  CiliumCidrGroup,
+  CiliumEndpointObject,
+  CiliumIdentityObject,
+  CiliumNodeObject,
+  CiliumPolicy,
+} from './cilium-policy'
 import type { EndpointSlice, Endpoints } from './endpoint-slice'
 import type { Meta } from './meta'
 import type { NetworkPolicy } from './network-policy'
@@ -27,6 +33,9 @@ export type Cluster = {
   readonly tierPolicies: ReadonlyMap<string, TierPolicy>
   readonly ciliumPolicies: ReadonlyMap<string, CiliumPolicy>
   readonly cidrGroups: ReadonlyMap<string, CiliumCidrGroup>
+  readonly ciliumIdentities: ReadonlyMap<string, CiliumIdentityObject>
+  readonly ciliumEndpoints: ReadonlyMap<string, CiliumEndpointObject>
+  readonly ciliumNodes: ReadonlyMap<string, CiliumNodeObject>
   /** Objects of kinds that Portolan does not read, counted by kind. */
   readonly skippedKinds: ReadonlyMap<string, number>
 }
@@ -44,5 +53,8 @@ export const emptyCluster: Cluster = {
   tierPolicies: new Map(),
   ciliumPolicies: new Map(),
   cidrGroups: new Map(),
+  ciliumIdentities: new Map(),
+  ciliumEndpoints: new Map(),
+  ciliumNodes: new Map(),
   skippedKinds: new Map(),
 }

@@ -1,23 +1,10 @@
 /** Entities as selectors. Mirrors pkg/policy/api/entity.go, Cilium 1.16 to 1.19. */
+import { ciliumEntities } from '#model/cilium-policy'
 import { addRequirement, type EndpointSelector, wildcardSelector } from './endpoint-selector'
 import { clusterKey } from './label'
 
-/** In the order of the CRD's own list, and two that the agent knows and the CRD refuses. */
-export const crdEntities = [
-  'all',
-  'world',
-  'cluster',
-  'host',
-  'init',
-  'ingress',
-  'unmanaged',
-  'remote-node',
-  'health',
-  'none',
-  'kube-apiserver',
-] as const
-
-export const entityNames = [...crdEntities, 'world-ipv4', 'world-ipv6'] as const
+/** Two of them the agent knows and the CRD refuses. */
+export const entityNames = [...ciliumEntities, 'world-ipv4', 'world-ipv6'] as const
 export type EntityName = (typeof entityNames)[number]
 
 export function isEntity(text: string): text is EntityName {

@@ -6,8 +6,8 @@ import type { LabelSelector } from '#model/selector'
 
 export type Direction = 'ingress' | 'egress'
 
-/** Of ICMP the port is the type. */
-export const policyProtocols = ['TCP', 'UDP', 'SCTP', 'ICMP', 'ICMPv6'] as const
+/** Of ICMP the port is the type; VRRP and IGMP, which Cilium alone knows, have none. */
+export const policyProtocols = ['TCP', 'UDP', 'SCTP', 'ICMP', 'ICMPv6', 'VRRP', 'IGMP'] as const
 export type PolicyProtocol = (typeof policyProtocols)[number]
 
 /** The tiers of the cluster-wide policies, and between them all other policies. */
