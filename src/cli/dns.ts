@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { dump } from 'js-yaml'
 import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
-import { canonicalIp } from '#base/ip'
+import { canonicalIp, explainBadIp } from '#base/ip'
 import { buildDnsServer, type DnsServer } from '#compile/dns/build-dns-server'
 import { chooseClusterDomain, usualClusterDomain } from '#compile/dns/cluster-domain'
 import { explainBadName, reverseName } from '#compile/dns/domain-name'
@@ -84,16 +84,17 @@ function tell(io: Io, findings: readonly Finding[]): ExitCode {
 
 /** An address stands for its reverse name when PTR is asked, and for nothing else. */
 function nameOf(name: string, type: string | undefined): string {
+  const refuse = (sentence: string): Failure => new Failure('usage.bad-argument', sentence)
   const address = canonicalIp(name)
   if (address !== undefined && type === 'PTR') return reverseName(address)
-  if (address !== undefined) {
-    throw new Failure(
-      'usage.bad-argument',
-      `${name} is an address, which needs no question; its name is asked with --type PTR`,
-    )
-  }
+  if (address !== undefined)
+    throw refuse(`${name} is an address, which needs no question; its name is asked with --type PTR`)
+  const looksLikeAddress = /^[\d.]+$|^[\da-f]*:[\da-f.]*:[\da-f.:]*(?:[%/].*)?$/i.test(name)
+  if (looksLikeAddress) throw refuse(explainBadIp(name))
+  const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/:]+)(?::\d*)?(?:\/.*)?$/i.exec(name)?.[1]
+  if (/[:/]/.test(name)) throw refuse(`"${name}" is more than a name${host === undefined ? '' : `; write ${host}`}`)
   const problem = explainBadName(name)
-  if (problem !== undefined) throw new Failure('usage.bad-argument', `${problem}; write a name such as web.shop`)
+  if (problem !== undefined) throw refuse(`${problem}; write a name such as web.shop`)
   return name
 }
 

@@ -42,6 +42,14 @@ export function asNumber(least: number, most: number): (text: string) => number 
   }
 }
 
+/** The API server's rule for names of namespaces (RFC 1123). */
+export function asNamespace(text: string): string {
+  if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text
+  throw new InvalidArgumentError(
+    `"${text}" is not a namespace's name: 1 to 63 of a-z, 0-9 and "-", with no "-" at either end.`,
+  )
+}
+
 /** The kernel's rule for interface names (dev_valid_name): 15 characters, no blank, no slash. */
 export function asInterface(text: string): string {
   if (/^[^\s/:]{1,15}$/.test(text) && text !== '.' && text !== '..') return text

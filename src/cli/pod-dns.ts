@@ -15,7 +15,7 @@ import type { Cluster } from '#model/cluster'
 import type { Pod } from '#model/pod'
 import { readText } from '#sources/read-text'
 import type { Io } from './io'
-import { asIp, asNumber, collect } from './options'
+import { asIp, asNamespace, asNumber, collect } from './options'
 
 export type PodDnsOptions = {
   readonly namespace?: string
@@ -29,7 +29,7 @@ export type PodDnsOptions = {
 
 export function addPodDnsOptions(command: Command): Command {
   return command
-    .option('-n, --namespace <name>', 'the namespace of the pod that asks (default: default)')
+    .option('-n, --namespace <name>', 'the namespace of the pod that asks (default: default)', asNamespace)
     .option('--pod <ns/pod>', 'the pod that asks: its namespace, dnsPolicy and dnsConfig apply')
     .addOption(
       new Option('--nameserver <ip>', 'the kubelets’ clusterDNS; may repeat (default: the Service kube-dns)').argParser(

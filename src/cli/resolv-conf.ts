@@ -43,7 +43,8 @@ async function runResolvConf(io: Io, options: ResolvConfOptions): Promise<void> 
     node: await readNodeResolvConf(io, options),
     assumesDns: false,
   })
-  if (asker.clusterDns.length === 0 && options.nodeResolvConf === undefined) {
+  const isDnsMissing = asker.findings.some(({ code }) => code === 'dns.missing-cluster-dns')
+  if (isDnsMissing && options.nodeResolvConf === undefined) {
     throw new Failure(
       'usage.bad-argument',
       'no nameserver is known: say the kubelets’ clusterDNS with --nameserver, or give the Service kube-dns with --from',
@@ -56,7 +57,9 @@ async function runResolvConf(io: Io, options: ResolvConfOptions): Promise<void> 
       `${asker.who} gets its node’s own resolv.conf (${asker.policy}): name that file with --node-resolv-conf`,
     )
   }
-  printFindings(io, [...(input?.findings ?? []), ...asker.findings])
+  // What the input lacks of endpoints is of no matter here.
+  const read = (input?.findings ?? []).filter(({ code }) => !code.startsWith('endpointslices.'))
+  printFindings(io, [...read, ...asker.findings])
   if (options.output === 'json') io.out(`${JSON.stringify(conf, undefined, 2)}\n`)
   else if (options.output === 'yaml') io.out(dump(conf))
   else io.out(printResolvConf(conf))

@@ -4,6 +4,7 @@ import { parseEndpoint, printEndpoint, printIp } from '#base/ip'
 import type { DnsServer } from '#compile/dns/build-dns-server'
 import { describeHeard } from '#compile/dns/hear-cluster'
 import { standIn } from '#compile/dns/stand-in'
+import { isServiceName } from '#compile/dns/suggest-names'
 import type { Cluster } from '#model/cluster'
 import type { Answered } from '#nameserver/answer-message'
 import { type ListenAddress, serveDns } from '#nameserver/serve-dns'
@@ -25,7 +26,11 @@ export async function serveCluster(
   { server, asker, cluster, isPodGiven }: Served,
 ): Promise<ExitCode> {
   const searches = [...asker.formed.conf.searches, ...podSearches(cluster)]
-  const outside = standIn(server.clusterZones, searches)
+  const outside = standIn({
+    clusterZones: server.clusterZones,
+    searches,
+    isService: (name) => isServiceName(name, cluster),
+  })
   const nameserver = await serveDns(listen, {
     answer: (question) => outside(question, server.answer(question)),
     takesOtherClasses: server.takesOtherClasses,

@@ -22,7 +22,7 @@ function explainFlows(flows: readonly Flow[], spec = {}, more: readonly object[]
 test('connections to ready endpoints are in order', () => {
   const explanation = explainFlows([{ from: 100, target: '10.244.1.5:8080' }])
   expect(codesOf(explanation)).toEqual([])
-  expect(layerIn(explanation, 'conntrack').facts[0]).toBe('1 of 1 tracked connection in table.txt go to this Service')
+  expect(layerIn(explanation, 'conntrack').facts[0]).toBe('1 of 1 tracked connection in table.txt goes to this Service')
 })
 
 test('a closing connection to a pod that is gone does no harm', () => {

@@ -86,7 +86,7 @@ function factsOf({ entries, file }: ConntrackTable, tracked: readonly Tracked[])
   const translated = tracked.filter(({ entry }) => entry.reply.destination !== entry.original.source).length
   const leaving = tracked.filter(({ fate }) => fate === 'leaving').length
   return [
-    `${tracked.length} of ${countOf(entries.length, 'tracked connection')} in ${file} go to this Service`,
+    `${tracked.length} of ${countOf(entries.length, 'tracked connection')} in ${file} ${tracked.length === 1 ? 'goes' : 'go'} to this Service`,
     ...(closed === 0 ? [] : [`${countOf(closed, 'connection is', 'connections are')} closing and of no matter`]),
     ...(translated === 0 ? [] : [`${translated} with the client’s address translated`]),
     ...(leaving === 0 ? [] : [`${leaving} to endpoints that take no new connections: they go on until the pod ends`]),

@@ -110,3 +110,18 @@ test.each([
   const explanation = explain([...twoNodes, ...twoPods, rawService(), alias], { key: 'shop/alias' })
   expect(codesOf(explanation).filter((code) => code.startsWith('explain.'))).toEqual(codes)
 })
+
+test.each([['web.shop'], ['web.shop.'], ['web'], ['web.shop.svc']])(
+  'externalName %s is short for a Service',
+  (externalName) => {
+    const alias = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'alias', namespace: 'shop' },
+      spec: { type: 'ExternalName', externalName },
+    }
+    const explanation = explain([...twoNodes, ...twoPods, rawService(), alias], { key: 'shop/alias' })
+    expect(codesOf(explanation)).toEqual(['explain.external-name-short'])
+    expect(explanation.findings[0]?.hint).toBe('write the whole name: web.shop.svc.cluster.local')
+  },
+)

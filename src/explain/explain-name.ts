@@ -44,7 +44,9 @@ function judgeAnswer(view: ServiceView, asked: NameAnswers): readonly ExplainFin
   const { service } = view
   const hasAddress = asked.answers.some(({ addresses }) => addresses.length > 0)
   const isOutside = asked.answers.some(({ reply }) => reply.forwarded !== undefined)
-  if (service.type === 'ExternalName') return isOutside ? [] : judgeExternalName(view, asked, hasAddress)
+  if (service.type === 'ExternalName') {
+    return isOutside ? judgeShortName(view, asked) : judgeExternalName(view, asked, hasAddress)
+  }
   if (!hasAddress) return [nameWithoutAnswer(view, asked)]
   return isHeadless(service) ? judgeHeadless(view, asked) : []
 }
@@ -151,6 +153,23 @@ function judgeExternalName(
   const message = `externalName ${target} is a name of this cluster: DNS follows it inside and answers ${found}`
   const hint = 'ports are not translated: a client must use those of the Service it leads to'
   return [explainFinding('explain.external-name-inside', { ...about, message, evidence, hint })]
+}
+
+/** `web.shop` is a name of the cluster only by way of a search list, which a CNAME does not go through. */
+function judgeShortName({ service, input }: ServiceView, { domain, answers }: NameAnswers): readonly ExplainFinding[] {
+  const target = (service.externalName ?? '').replace(/\.$/, '')
+  const [name = '', namespace = service.meta.namespace, branch, ...rest] = target.split('.')
+  const meant = input.cluster.services.get(`${namespace}/${name}`)
+  if (meant === undefined || rest.length > 0 || (branch !== undefined && branch !== 'svc')) return []
+  return [
+    explainFinding('explain.external-name-short', {
+      about: service.meta,
+      path: 'spec.externalName',
+      message: `externalName ${target} is a short name of Service ${keyOf(meant.meta)}, and DNS asks for it outside the cluster, where it is not: a CNAME goes through no search list`,
+      evidence: answers.map(({ reply }) => reply.because).slice(0, 1),
+      hint: `write the whole name: ${name}.${namespace}.svc.${domain}`,
+    }),
+  ]
 }
 
 /** Whether the Service that pods send their questions to has anyone behind it. */

@@ -119,6 +119,9 @@ function whyLacking(pods: readonly Pod[], port: ServicePort): readonly string[] 
   return [...byReason].map(([reason, names]) => `${countOf(names.length, 'pod')} ${listOf(names)}: ${reason}`)
 }
 
+/** What lists the sockets that take a protocol. */
+const listeners: Readonly<Record<string, string>> = { TCP: 'ss -ltn', UDP: 'ss -lun', SCTP: 'ss -lSn' }
+
 /** A containerPort is information only, but a number that no container declares among others is most often a slip. */
 function undeclaredPort({ service }: ServiceView, live: readonly Pod[], at: number): readonly ExplainFinding[] {
   const port = service.ports[at]
@@ -141,7 +144,7 @@ function undeclaredPort({ service }: ServiceView, live: readonly Pod[], at: numb
         5,
       )} declare: if nothing listens there, the pod refuses at once`,
       evidence: [`declared: ${listOf(ports)}`],
-      hint: 'compare with the port the program listens on (ss -ltn in the pod)',
+      hint: `compare with the port the program listens on (${listeners[port.protocol] ?? 'ss -ln'} in the pod)`,
     }),
   ]
 }

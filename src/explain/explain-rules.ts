@@ -26,7 +26,8 @@ export function explainRules(view: ServiceView, nodes: readonly NodeAnswers[]): 
   }
   const settings = view.findings.filter((finding) => placeFinding(finding) === 'rules')
   return layerOf('rules', {
-    facts: [...nodes.flatMap((one) => factsOf(one, view.service)), ...unseenFact(view, nodes)],
+    // A node has a walk for each family, and says the same of both.
+    facts: [...new Set(nodes.flatMap((one) => factsOf(one, view.service))), ...unseenFact(view, nodes)],
     table: tableOf(nodes),
     findings: [
       ...tellNoRules(view, nodes),

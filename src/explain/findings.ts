@@ -29,6 +29,10 @@ export const findingCodes = {
     severity: 'error',
     meaning: 'An externalName lies in the zone of the cluster, where nothing has that name: it does not resolve.',
   },
+  'explain.external-name-short': {
+    severity: 'error',
+    meaning: 'An externalName is a short name of a Service, which only a search list makes whole: it does not resolve.',
+  },
   'explain.dns-without-endpoints': {
     severity: 'error',
     meaning: 'The DNS Service of the cluster has no ready endpoint, so no name of any Service is resolved.',

@@ -64,7 +64,7 @@ function isCalled(endpoint: Endpoint, label: string): boolean {
 }
 
 /** Two neighbouring letters swapped, or one more, one less or another. */
-function isNear(a: string, b: string): boolean {
+export function isNear(a: string, b: string): boolean {
   if (Math.abs(a.length - b.length) > 1 || a.length < 3 || b.length < 3) return false
   let start = 0
   while (start < a.length && a[start] === b[start]) start++

@@ -66,6 +66,10 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'The kubelet knows no cluster DNS address, so dnsPolicy ClusterFirst falls back to Default.',
   },
+  'dns.no-nameserver': {
+    severity: 'warning',
+    meaning: 'A pod with dnsPolicy None names no nameserver, which the API server refuses; it would resolve nothing.',
+  },
   'dns.bad-policy': {
     severity: 'warning',
     meaning: 'A dnsPolicy that Kubernetes does not know; the kubelet takes it for ClusterFirst.',

@@ -33,6 +33,14 @@ describe('dnsPolicy', () => {
     expect(confOf({ dnsPolicy, hostNetwork })).toEqual(conf)
   })
 
+  test('None without a nameserver is told', () => {
+    const codes = (dnsConfig?: PodDnsConfig) =>
+      form({ dnsPolicy: 'None', ...(dnsConfig !== undefined && { dnsConfig }) }).findings.map(({ code }) => code)
+    expect(codes()).toEqual(['dns.no-nameserver'])
+    expect(codes(config({ searches: ['corp.example'] }))).toEqual(['dns.no-nameserver'])
+    expect(codes(config({ nameservers: ['192.0.2.53'] }))).toEqual([])
+  })
+
   test('a policy that nobody knows is ClusterFirst, and told', () => {
     const { value, findings } = form({ dnsPolicy: 'Fancy' })
     expect([value.conf, findings.map(({ code }) => code)]).toEqual([cluster, ['dns.bad-policy']])

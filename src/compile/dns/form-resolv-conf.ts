@@ -30,6 +30,10 @@ export function formResolvConf(pod: PodDns, kubelet: KubeletDns): Parsed<FormedR
   const source = chooseSource(pod, kubelet, findings)
   const base = baseOf(source, pod, kubelet)
   const conf = pod.dnsConfig === undefined ? base : addDnsConfig(base, pod.dnsConfig)
+  if (source === 'none' && conf.nameservers.length === 0) {
+    const message = 'dnsPolicy None, and dnsConfig names no nameserver: the API server refuses such a pod'
+    findings.push(dnsFinding('dns.no-nameserver', { message, hint: 'name at least one in dnsConfig.nameservers' }))
+  }
   return { value: { conf: cutToLimits(conf, findings), source }, findings }
 }
 

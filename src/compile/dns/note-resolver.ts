@@ -2,7 +2,8 @@
 import type { Finding } from '#base/finding'
 import { listOf } from '#base/text'
 import { dnsFinding } from './findings'
-import type { ClusterResolution } from './resolve-in-cluster'
+import type { Asks, ClusterResolution } from './resolve-in-cluster'
+import type { ResolverSettings } from './resolver-settings'
 
 export function noteResolver({ settings, asks, lookup }: ClusterResolution): readonly Finding[] {
   const findings: Finding[] = []
@@ -22,13 +23,16 @@ export function noteResolver({ settings, asks, lookup }: ClusterResolution): rea
       }),
     )
   }
-  if (asks === 'both') {
-    const how =
-      settings.libc === 'musl'
-        ? 'musl asks all at once and takes the first reply'
-        : 'glibc asks the next only when one fails'
-    const message = `not all nameservers are the cluster’s DNS (${listOf(settings.nameservers)}): ${how}; the answers here are the cluster’s`
+  if (asks === 'cluster-first' || asks === 'outside-first') {
+    const message = `not all nameservers are the cluster’s DNS (${listOf(settings.nameservers)}): ${tellOrder(settings, asks)}`
     findings.push(dnsFinding('dns.mixed-nameservers', { message }))
   }
   return findings
+}
+
+function tellOrder({ libc, nameservers }: ResolverSettings, asks: Asks): string {
+  if (libc === 'musl') return 'musl asks all at once and takes the first reply, whosever it is'
+  return asks === 'cluster-first'
+    ? 'glibc asks the next only when one fails; the answers here are the cluster’s'
+    : `glibc asks ${nameservers[0]} first, which knows no cluster names, and the next only when that fails; the answers here are those of the first`
 }

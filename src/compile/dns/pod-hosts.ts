@@ -6,7 +6,9 @@ export type HostsEntry = { readonly address: string; readonly names: readonly st
 /** A pod on the host's network has the node's file, which the input does not hold beyond these first lines. */
 export function podHosts(pod: Pod, clusterDomain: string): readonly HostsEntry[] {
   if (pod.hostNetwork) return usualEntries
-  const hostname = pod.hostname ?? pod.meta.name.slice(0, 63)
+  // A hostname that is cut does not end in a dash or a dot (truncatePodHostnameIfNeeded).
+  const hostname =
+    pod.hostname ?? (pod.meta.name.length > 63 ? pod.meta.name.slice(0, 63).replace(/[-.]+$/, '') : pod.meta.name)
   const { namespace } = pod.meta
   const whole = pod.subdomain === undefined ? [] : [`${hostname}.${pod.subdomain}.${namespace}.svc.${clusterDomain}`]
   return [...usualEntries, ...pod.podIPs.map((address) => ({ address, names: [...whole, hostname] }))]

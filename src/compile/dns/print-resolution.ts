@@ -3,7 +3,7 @@ import { countOf, listOf, printTable } from '#base/text'
 import type { Attempt } from './attempt'
 import { describeHeard } from './hear-cluster'
 import { printRecord, printRecordData } from './record'
-import { printResolvConf, type ResolvConf } from './resolv-conf'
+import { printResolvConf } from './resolv-conf'
 import type { ClusterResolution } from './resolve-in-cluster'
 
 export type Asker = { readonly who: string; readonly policy: string; readonly hints: readonly string[] }
@@ -21,14 +21,15 @@ export function printResolution(resolution: ClusterResolution, asker: Asker): st
       'cheaper',
       advice.map(({ sentence }) => sentence),
     ),
-    section(`resolv.conf (${asker.policy})`, confLines(lookup.conf)),
+    section(`resolv.conf (${asker.policy})`, confLines(resolution)),
   ]
   return parts.filter((part) => part !== '').join('\n')
 }
 
-function confLines(conf: ResolvConf): readonly string[] {
-  const text = printResolvConf(conf).trimEnd()
-  return text === '' ? ['the node’s own, which the input does not hold'] : text.split('\n')
+function confLines({ lookup, asks }: ClusterResolution): readonly string[] {
+  const text = printResolvConf(lookup.conf).trimEnd()
+  if (text !== '') return text.split('\n')
+  return [asks === 'nobody' ? 'empty' : 'the node’s own, which the input does not hold']
 }
 
 function section(title: string, lines: readonly string[]): string {

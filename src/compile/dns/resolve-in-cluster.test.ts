@@ -21,6 +21,8 @@ const { cluster } = buildFrom([
   rawService('web', { clusterIP: '10.96.0.20' }),
   rawService('crowd', { clusterIP: 'None' }),
   rawService('partner', { type: 'ExternalName', externalName: 'partner.example.com' }),
+  rawService('short', { type: 'ExternalName', externalName: 'web.shop' }),
+  rawService('none', { clusterIP: 'None' }),
   crowd,
 ])
 const { value: server } = buildDnsServer({
@@ -57,6 +59,24 @@ describe('outcomes', () => {
     expect(summary('www.example.org.')).toEqual(['forwarded', 2, 'www.example.org.'])
     expect(summary('nosuch')).toEqual(['not-found', 10, undefined])
     expect(summary('nosuch.shop.svc')).toEqual(['not-found', 10, undefined])
+  })
+
+  test('a Service that does not answer is not looked for outside, nor is a name below it', () => {
+    const other = { client: { namespace: 'other' }, conf: { ...usual.conf, searches: ['svc.cluster.local'] } }
+    expect(summary('none.shop', other)).toEqual(['not-found', 4, undefined])
+    expect(summary('db-0.none.shop', other)[0]).toBe('not-found')
+    expect(summary('_web._tcp.web.shop', other)[0]).toBe('not-found')
+    expect(summary('x.y.z.web.shop', other)[0]).toBe('forwarded')
+  })
+
+  test('with few dots asked for, glibc goes on from the short name to the search list', () => {
+    const conf = { ...usual.conf, options: ['ndots:1'] }
+    expect(summary('web.shop', { conf })).toEqual(['resolved', 6, 'web.shop.svc.cluster.local.'])
+  })
+
+  test('an alias to the short name of a Service leads nowhere', () => {
+    expect(summary('short', { conf: { ...usual.conf, searches: ['shop.svc.cluster.local'] } })[0]).toBe('not-found')
+    expect(resolve('short').attempts[0]).toMatchObject({ rcode: 'NOERROR', isPositive: false, isAssumed: true })
   })
 
   test('what is assumed of names outside is marked', () => {
@@ -145,6 +165,25 @@ describe('nameservers that are not the cluster’s', () => {
     expect(codes({})).toEqual([])
   })
 
+  test('of several glibc hears the first, and musl whichever is quick', () => {
+    const behind = { ...usual.conf, nameservers: ['192.0.2.1', '10.96.0.10'] }
+    const before = { ...usual.conf, nameservers: ['10.96.0.10', '192.0.2.1'] }
+    const own = { source: 'none' } as const
+    expect(summary('web', { ...own, conf: before })[0]).toBe('resolved')
+    expect(summary('web', { ...own, conf: behind })[0]).toBe('not-found')
+    expect(summary('web', { ...own, conf: behind, libc: 'musl' })[0]).toBe('unknown')
+    expect(summary('web', { ...own, conf: before, libc: 'musl' })[0]).toBe('unknown')
+    expect(summary('www.example.org.', { ...own, conf: behind, libc: 'musl' })[0]).toBe('forwarded')
+    const [note] = noteResolver(resolve('web', { ...own, conf: behind }))
+    expect(note?.message).toContain('glibc asks 192.0.2.1 first')
+  })
+
+  test('without any the C library asks where nobody is', () => {
+    const conf = { nameservers: [], searches: [], options: [] }
+    expect(summary('web.shop', { source: 'none', conf })[0]).toBe('failed')
+    expect(resolve('web.shop', { source: 'none', conf }).attempts[0]?.because).toContain('names no nameserver')
+  })
+
   test('a search line that musl ignores is told', () => {
     const searches = ['shop.svc.cluster.local', 'd'.repeat(240)]
     expect(codes({ libc: 'musl', conf: { ...usual.conf, searches } })).toEqual(['dns.search-line-ignored'])
@@ -157,6 +196,24 @@ describe('suggestions', () => {
     expect(suggestNames(elsewhere, cluster).hints).toEqual(['a Service web is in namespace shop: ask for web.shop'])
     expect(suggestNames(resolve('wbe.shop'), cluster).findings.map(({ code }) => code)).toEqual(['dns.no-such-service'])
     expect(suggestNames(resolve('www.example.org'), cluster)).toEqual({ hints: [], findings: [] })
+  })
+
+  test('not the namespace that was asked already', () => {
+    expect(suggestNames(resolve('none'), cluster).hints).toEqual([])
+  })
+
+  const told = (name: string) => suggestNames(resolve(name), cluster).findings.map(({ message }) => message)
+
+  test('a port that a Service has not, another domain, and a namespace with a slip', () => {
+    expect(told('_web._tcp.web')).toEqual([
+      'Service shop/web has no port _web._tcp; it has _80._tcp, so _web._tcp.web is asked outside the cluster',
+    ])
+    expect(told('web.shop.svc.cluster.lokal')).toEqual([
+      'the cluster domain of Service shop/web is cluster.local, so web.shop.svc.cluster.lokal is asked outside the cluster',
+    ])
+    expect(told('WEB.shopp')).toEqual([
+      'there is no namespace shopp (Service web is in shop), so WEB.shopp is asked outside the cluster',
+    ])
   })
 })
 
@@ -171,12 +228,22 @@ describe('JSON', () => {
 })
 
 describe('stand-ins for a real client', () => {
-  const outside = standIn(server.clusterZones, usual.conf.searches)
+  const outside = standIn({ clusterZones: server.clusterZones, searches: usual.conf.searches })
   const hear = (name: string, type = 'A') => {
     const question = { name, type }
     const { rcode, answers } = outside(question, server.answer(question))
     return [rcode, ...answers.map((record) => ('address' in record ? record.address : record.type))]
   }
+
+  test('are none for the short name of a Service', () => {
+    const knowing = standIn({
+      clusterZones: server.clusterZones,
+      searches: [],
+      isService: (name) => isServiceName(name, cluster),
+    })
+    const question = { name: 'none.shop.', type: 'A' }
+    expect(knowing(question, server.answer(question)).rcode).toBe('NXDOMAIN')
+  })
 
   test('are addresses for names outside, and no such name for those that a search list made', () => {
     expect(hear('www.example.org.')).toEqual(['NOERROR', '192.0.2.1'])

@@ -1,11 +1,11 @@
 /** A pod's lookup from the name it types to the answer: its resolv.conf, its C library, and the DNS of its cluster. */
 import { canonicalIp } from '#base/ip'
 import { type Advice, adviseLookup } from './advise-lookup'
-import { type Attempt, countQueries, type Resolution } from './attempt'
+import { type Ask, type Attempt, countQueries, type Resolution } from './attempt'
 import type { DnsServer } from './build-dns-server'
 import { fqdn } from './domain-name'
 import type { DnsSource } from './form-resolv-conf'
-import { askCluster, askOutside } from './hear-cluster'
+import { askBoth, askCluster, askNobody, askOutside } from './hear-cluster'
 import { type HostsEntry, lookUpHosts } from './pod-hosts'
 import type { Client, DnsRecord } from './record'
 import { printResolvConf, type ResolvConf } from './resolv-conf'
@@ -24,11 +24,14 @@ export type ClusterLookup = {
   /** Addresses under which the cluster's DNS is asked. */
   readonly clusterDns: readonly string[]
   readonly clusterDomain: string
-  /** Whether a folded name is that of a Service, as NAME.NAMESPACE. */
+  /** Whether a folded name is that of a Service, as NAME.NAMESPACE, or one below it. */
   readonly isService?: (name: string) => boolean
 }
 
 export type Outcome = 'resolved' | 'forwarded' | 'not-found' | 'failed' | 'unknown'
+
+/** How the pod's nameservers stand to the cluster's DNS: of several, glibc hears the first as long as that says anything. */
+export type Asks = 'cluster' | 'outside' | 'cluster-first' | 'outside-first' | 'nobody'
 
 export type ClusterResolution = {
   readonly lookup: ClusterLookup
@@ -42,8 +45,7 @@ export type ClusterResolution = {
   readonly passes?: number
   readonly unsure: readonly string[]
   readonly advice: readonly Advice[]
-  /** How the pod's nameservers stand to the cluster's DNS. */
-  readonly asks: 'cluster' | 'outside' | 'both'
+  readonly asks: Asks
   /** The line of /etc/hosts that answered without a question. */
   readonly hostsEntry?: HostsEntry
 }
@@ -58,7 +60,7 @@ export function resolveInCluster(server: DnsServer, lookup: ClusterLookup): Clus
   const { name: typed, client, isService } = lookup
   const asking = { typed, ...(client !== undefined && { client }), ...(isService !== undefined && { isService }) }
   const zones = [...server.clusterZones, fqdn(lookup.clusterDomain)]
-  const ask = asks === 'outside' ? askOutside(zones, asking) : askCluster(server, asking)
+  const ask = chooseAsk(base, askCluster(server, asking), askOutside(zones, asking))
   const asked = { name: lookup.name, types }
   const resolution = resolveName(asked, settings, ask)
   const { attempts, found, seconds, passes } = resolution
@@ -78,16 +80,32 @@ export function resolveInCluster(server: DnsServer, lookup: ClusterLookup): Clus
   }
 }
 
+function chooseAsk({ asks, settings }: { asks: Asks; settings: ResolverSettings }, cluster: Ask, outside: Ask): Ask {
+  switch (asks) {
+    case 'cluster':
+      return cluster
+    case 'outside':
+      return outside
+    case 'nobody':
+      return askNobody
+    case 'cluster-first':
+      return settings.libc === 'musl' ? askBoth(cluster, outside) : cluster
+    case 'outside-first':
+      return settings.libc === 'musl' ? askBoth(cluster, outside) : outside
+    default:
+      return asks satisfies never
+  }
+}
+
 /** The cluster's policy leads to its DNS; other nameservers are compared with its addresses. */
-function whomItAsks(
-  { source, clusterDns, conf }: ClusterLookup,
-  { nameservers }: ResolverSettings,
-): ClusterResolution['asks'] {
+function whomItAsks({ source, clusterDns, conf }: ClusterLookup, { nameservers }: ResolverSettings): Asks {
+  if (source === 'none' && conf.nameservers.length === 0) return 'nobody'
   const own =
     source === 'cluster' ? [...clusterDns, ...conf.nameservers.slice(0, Math.max(1, clusterDns.length))] : clusterDns
   const isOwn = (address: string): boolean => own.includes(canonicalIp(address) ?? address)
   if (nameservers.every(isOwn)) return 'cluster'
-  return nameservers.some(isOwn) ? 'both' : 'outside'
+  if (!nameservers.some(isOwn)) return 'outside'
+  return nameservers.slice(0, 1).some(isOwn) ? 'cluster-first' : 'outside-first'
 }
 
 function outcomeOf({ end }: Resolution, answered: readonly Attempt[]): Outcome {

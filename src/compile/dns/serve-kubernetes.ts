@@ -62,6 +62,8 @@ type Outcome =
       readonly additional?: readonly DnsRecord[]
       readonly forwarded?: Forwarded
       readonly unsure?: readonly string[]
+      /** The names lead nowhere, and `because` tells all of them. */
+      readonly isLost?: boolean
     }
 
 function replyOf(outcome: Outcome, start: DnsRecord): Reply {
@@ -166,14 +168,16 @@ function followAlias(question: Question, place: Place, { target, above, because 
   const folded = foldName(to)
   const isLoop = isWithin(folded, place.folded) || above.some((record) => foldName(record.target) === folded)
   if (isLoop || above.length >= mostAliases) {
-    return there(
-      `${because}; ${isLoop ? 'the names go round in a circle' : 'too many names in a row'}, so it has no address`,
-      [],
-    )
+    const names = [...above.map((record) => record.name), question.name, to].map((name) => name.slice(0, -1))
+    const round = names.slice(0, names.findIndex((name, at) => names.indexOf(name) < at) + 1 || undefined)
+    const how = `the names ${isLoop ? 'go round in a circle' : 'are too many in a row'}: ${round.join(' → ')}`
+    return { kind: 'there', because: above.length === 0 ? `${because}, and ${how}` : how, answers: [], isLost: true }
   }
   const alias: PointerRecord = { type: 'CNAME', name: question.name, ttl: place.deps.options.ttl, target: to }
   if (isWithin(folded, place.matched)) {
     const deeper = answerAddresses({ ...question, name: to }, { ...place, folded }, [...above, alias])
+    if (deeper.kind === 'there' && deeper.isLost === true)
+      return above.length === 0 ? { ...deeper, because: `${because}, and ${deeper.because}` } : deeper
     if (deeper.kind === 'missing' || deeper.answers.length === 0) {
       return there(`${because}, but ${deeper.because}`, [])
     }

@@ -1,26 +1,30 @@
 /** Answers for names outside the cluster where a real client must hear something: addresses that documents use, and no such name. */
-import { foldName, fqdn, isWithin, labelsOf, matchZone } from './domain-name'
+import { foldName, fqdn, isWithin, matchZone } from './domain-name'
+import { explainAbsence } from './hear-cluster'
 import type { DnsRecord, Question, Reply } from './record'
 
 /** RFC 5737 and RFC 3849: nobody has these. */
 const addresses = { A: '192.0.2.1', AAAA: '2001:db8::1' } as const
 
+type Setting = {
+  readonly clusterZones: readonly string[]
+  readonly searches: readonly string[]
+  readonly isService?: (name: string) => boolean
+}
+
 /**
- * A name below a search domain was made by a search list and does not exist; nor does one of a single label. Every other name
- * counts as answered, and its addresses stand in for those that a nameserver outside would give.
+ * A name below a search domain was made by a search list and does not exist; nor does one of a single label, or that of a
+ * Service without the zone. Every other name counts as answered, and its addresses stand in for those that a nameserver outside
+ * would give.
  */
-export function standIn(
-  clusterZones: readonly string[],
-  searches: readonly string[],
-): (question: Question, reply: Reply) => Reply {
+export function standIn({ clusterZones, searches, isService }: Setting): (question: Question, reply: Reply) => Reply {
   const made = searches.map((domain) => foldName(fqdn(domain))).filter((domain) => domain !== '.')
   const outside = made.filter((domain) => matchZone(domain, clusterZones) === undefined)
   return (question, reply) => {
     if (reply.forwarded === undefined) return reply
     const name = foldName(reply.forwarded.name)
     const isAlias = reply.answers.length > 0
-    const isMade =
-      outside.some((domain) => isWithin(name, domain)) || labelsOf(name).length < 2 || name.endsWith('.svc.')
+    const isMade = outside.some((domain) => isWithin(name, domain)) || explainAbsence(name, isService) !== undefined
     if (isMade && !isAlias) {
       return { ...reply, rcode: 'NXDOMAIN', because: `${reply.because}; assumed not to be there` }
     }
