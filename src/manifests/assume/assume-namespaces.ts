@@ -1,4 +1,4 @@
-/** Namespaces that objects stand in but the input does not hold: marked in the model, and nothing to tell, as no answer rests on them. */
+/** Namespaces that objects stand in but the input does not hold: marked in the model; they are told where policies ask for their labels. */
 import type { Origin } from '#base/finding'
 import { compareText } from '#base/text'
 import type { Draft } from '#manifests/draft'
@@ -7,10 +7,10 @@ import type { Meta } from '#model/meta'
 
 export function assumeNamespaces(draft: Draft): void {
   const missing = new Map<string, Origin>()
-  const { services, pods, slices, endpoints, configMaps, workloads } = draft
-  for (const map of [services, pods, slices, endpoints, configMaps, workloads]) {
+  const { services, pods, slices, endpoints, configMaps, workloads, networkPolicies, ciliumPolicies } = draft
+  for (const map of [services, pods, slices, endpoints, configMaps, workloads, networkPolicies, ciliumPolicies]) {
     for (const { meta } of map.values()) {
-      if (!draft.namespaces.has(meta.namespace) && !missing.has(meta.namespace))
+      if (meta.namespace !== '' && !draft.namespaces.has(meta.namespace) && !missing.has(meta.namespace))
         missing.set(meta.namespace, meta.origin)
     }
   }

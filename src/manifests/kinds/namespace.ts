@@ -2,9 +2,10 @@
 import type { Namespace } from '#model/cluster'
 import type { Meta } from '#model/meta'
 
-const nameLabel = 'kubernetes.io/metadata.name'
+/** Its value is the name of the namespace, in every cluster since 1.22. */
+export const namespaceNameLabel = 'kubernetes.io/metadata.name'
 
 export function parseNamespace(meta: Meta): Namespace {
-  if (meta.labels[nameLabel] === meta.name) return { meta }
-  return { meta: { ...meta, labels: { ...meta.labels, [nameLabel]: meta.name } } }
+  if (meta.labels[namespaceNameLabel] === meta.name) return { meta }
+  return { meta: { ...meta, labels: { ...meta.labels, [namespaceNameLabel]: meta.name } } }
 }
