@@ -15,6 +15,8 @@ export type LabelRequirement = {
 export type FlowCondition =
   /** Without a namespace: of any. The name is a prefix, as Hubble has it; an empty one fits every pod. */
   | { readonly field: 'pod'; readonly side: Side; readonly namespace?: string; readonly namePrefix: string }
+  /** The pod that the row was observed at, by its whole name. */
+  | { readonly field: 'reporter'; readonly namespace?: string; readonly name: string }
   | { readonly field: 'namespace'; readonly side: Side; readonly namespace: string }
   | { readonly field: 'labels'; readonly side: Side; readonly requirements: readonly LabelRequirement[] }
   /** `kind` is compared without case. */
