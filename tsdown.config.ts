@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsdown'
 
 export default defineConfig({
-  entry: ['src/cli/main.ts'],
+  entry: { main: 'src/cli/main.ts', 'embedded-worker': 'src/store/embedded-worker.ts' },
   format: 'esm',
   platform: 'node',
   target: 'node20',

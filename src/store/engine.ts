@@ -1,0 +1,61 @@
+/** What both databases offer the rest of this room: statements, transactions and sessions. */
+
+/** Lists go as array literals; `arrayText` writes them. Objects go as JSON text. */
+export type Value = string | number | boolean | null
+
+export type Statement = {
+  readonly text: string
+  readonly values?: readonly Value[]
+  /** Statements with a name are planned once a connection, where the engine can. */
+  readonly name?: string
+}
+
+export type Answer<Row> = { readonly rows: readonly Row[]; readonly affected: number }
+
+/** One connection: statements run one after the other. */
+export type Session = {
+  readonly query: <Row = Readonly<Record<string, unknown>>>(statement: Statement) => Promise<Answer<Row>>
+}
+
+export type Engine = Session & {
+  readonly kind: 'embedded' | 'postgres'
+  /** The same connection for as long as the work takes. */
+  readonly session: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
+  /** Commits what the work did, or nothing of it. */
+  readonly transaction: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
+  readonly gauges: () => { readonly idle: number; readonly waiting: number; readonly max: number }
+  readonly close: () => Promise<void>
+}
+
+export async function inTransaction<Result>(
+  session: Session,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  await session.query({ text: 'begin' })
+  try {
+    const result = await work(session)
+    await session.query({ text: 'commit' })
+    return result
+  } catch (error) {
+    // The connection may be what failed; the first reason is the one to tell.
+    await session.query({ text: 'rollback' }).catch(() => undefined)
+    throw error
+  }
+}
+
+/** A list as PostgreSQL reads it; quicker than what the drivers write, and the same for both. */
+export function arrayText(items: readonly (string | number | boolean | null)[]): string {
+  let text = '{'
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    if (index > 0) text += ','
+    if (item === null || item === undefined) text += 'NULL'
+    else if (typeof item === 'string') text += quoted(item)
+    else text += String(item)
+  }
+  return `${text}}`
+}
+
+function quoted(text: string): string {
+  return /["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`
+}
