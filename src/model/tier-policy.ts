@@ -49,6 +49,8 @@ export type TierPeer =
   | { readonly kind: 'nodes'; readonly path: string; readonly selector: LabelSelector }
   | { readonly kind: 'networks'; readonly path: string; readonly cidrs: readonly Prefix[] }
   | { readonly kind: 'domainNames'; readonly path: string; readonly names: readonly string[] }
+  /** Its selector is one that nothing can read, so that whom it matches is unknown. */
+  | { readonly kind: 'unreadable'; readonly path: string }
   /** Of a version of the API that Portolan does not know: such a rule fails closed. */
   | { readonly kind: 'unknown'; readonly path: string; readonly fields: readonly string[] }
 
