@@ -40,6 +40,8 @@ export type PartyClass = {
   readonly ports: readonly NamedPort[]
   /** Of a member; all lie in the same ranges of the policies. Absent for a pod that has none yet. */
   readonly ip?: Ip
+  /** False for a host-networked pod whose node the input does not tell: the labels are not known then. */
+  readonly isNodeKnown: boolean
 }
 
 /** Where two parties stand to each other: what runs on a node reaches the pods of that node whatever policies say. */

@@ -1,5 +1,6 @@
 /** What one way of reading policies must tell the evaluator; Kubernetes' own is `k8s-semantics.ts`. */
 import type { Ip } from '#base/ip'
+import type { Prefix } from '#base/prefix'
 import type {
   CompiledPolicy,
   Direction,
@@ -61,7 +62,12 @@ export type Semantics = {
   /** Whether ranges of addresses can match pods and nodes, so that classes must tell them apart by address. */
   readonly seesAddressOf: (kind: PartyClass['kind']) => boolean
   readonly matchSubject: (subject: SubjectMatch, of: PartyClass) => boolean
-  readonly matchPeer: (peer: PeerMatch, of: PartyClass, subject: PartyClass) => Match
+  /** Asked once for each class. */
+  readonly matchPeer: (peer: PeerMatch, of: PartyClass) => Match
+  /** Every range of addresses that a match may ask for: addresses are cut by them. */
+  readonly rangesOf: (policies: readonly CompiledPolicy[]) => readonly Prefix[]
+  /** What `decide` reads of a lane beside policies, rules and the target's named ports: lanes that agree in all decide alike. */
+  readonly laneText: (lane: Lane) => string
   /** The decision alone; `rules` are those of the lane that match the port as well. Must agree with `judge`. */
   readonly decide: (lane: Lane, rules: readonly RuleAtPort[], at: LanePoint) => Decision
   readonly judge: (lane: Lane, rules: readonly RuleAtPort[], at: LanePoint) => Judgement
