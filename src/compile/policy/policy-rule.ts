@@ -45,7 +45,9 @@ export type PolicyRule = {
   /** One of them must match. */
   readonly ports: 'any' | readonly PortMatch[]
   /** What follows a match beside the action, such as a redirection to a proxy; told, and never a reason to drop here. */
-  readonly then?: readonly RuleConsequence[]
+  readonly consequences?: readonly RuleConsequence[]
+  /** What a semantics of its own reads of the rule, such as Cilium's redirections. */
+  readonly detail?: unknown
 }
 
 export type RuleConsequence = {

@@ -1,0 +1,106 @@
+/** How Cilium is configured, as far as policies depend on it: what is asked for, then the ConfigMap cilium-config, then defaults. */
+
+import { type CiliumVersion, defaultCiliumVersion } from '#model/cilium-version'
+import type { Cluster } from '#model/cluster'
+import type { DnsCache } from './cilium-dns-cache'
+
+export type EnforcementMode = 'default' | 'always' | 'never'
+
+export type CiliumSettings = {
+  readonly version: CiliumVersion
+  /** `enable-policy`. */
+  readonly enforcement: EnforcementMode
+  readonly clusterName: string
+  /** `allow-localhost`: under Kubernetes `auto` means always. */
+  readonly allowsLocalhost: boolean
+  readonly isDualStack: boolean
+  /** `policy-cidr-match-mode` lists `nodes`. */
+  readonly cidrMatchesNodes: boolean
+  /** `enable-node-selector-labels`, without which fromNodes and toNodes are refused. */
+  readonly hasNodeLabels: boolean
+  readonly hasHostFirewall: boolean
+  readonly hasL7Proxy: boolean
+  readonly hasIcmpRules: boolean
+  /** `policy-audit-mode`: what policy would drop is forwarded and told. */
+  readonly isAudit: boolean
+  /** `enable-non-default-deny-policies`. */
+  readonly hasDefaultDenySwitch: boolean
+  /** The option `labels`: which labels make an identity. */
+  readonly labels: string
+  /** Without it no name of the DNS has addresses. */
+  readonly dnsCache?: DnsCache
+  /** Whether peers that must authenticate have done so; absent when nobody can tell. */
+  readonly isAuthenticated?: boolean
+}
+
+export type CiliumOptions = Partial<CiliumSettings>
+
+export function settingsOf(cluster: Cluster, options: CiliumOptions = {}): CiliumSettings {
+  return { ...defaults(cluster), ...configured(cluster), ...options }
+}
+
+function defaults(cluster: Cluster): CiliumSettings {
+  return {
+    version: defaultCiliumVersion,
+    enforcement: 'default',
+    clusterName: 'default',
+    allowsLocalhost: true,
+    isDualStack: hasBothFamilies(cluster),
+    cidrMatchesNodes: false,
+    hasNodeLabels: false,
+    hasHostFirewall: false,
+    hasL7Proxy: true,
+    hasIcmpRules: true,
+    isAudit: false,
+    hasDefaultDenySwitch: true,
+    labels: '',
+  }
+}
+
+function configured(cluster: Cluster): CiliumOptions {
+  const config = [...cluster.configMaps.values()].find(({ meta }) => meta.name === 'cilium-config')
+  if (config === undefined) return {}
+  const flag = (key: string): boolean | undefined =>
+    config.data[key] === undefined ? undefined : config.data[key] === 'true'
+  const {
+    'enable-policy': enforcement,
+    'cluster-name': clusterName,
+    labels,
+    'allow-localhost': localhost,
+  } = config.data
+  const families = [flag('enable-ipv4'), flag('enable-ipv6')]
+  return withoutUndefined({
+    enforcement: enforcement === 'always' || enforcement === 'never' ? enforcement : undefined,
+    clusterName: clusterName === '' ? undefined : clusterName,
+    allowsLocalhost: localhost === undefined ? undefined : localhost !== 'policy',
+    isDualStack: families.includes(undefined) ? undefined : families.every((on) => on === true),
+    cidrMatchesNodes: config.data['policy-cidr-match-mode']?.split(/[\s,]+/).includes('nodes'),
+    hasNodeLabels: flag('enable-node-selector-labels'),
+    hasHostFirewall: flag('enable-host-firewall'),
+    hasL7Proxy: flag('enable-l7-proxy'),
+    hasIcmpRules: flag('enable-icmp-rules'),
+    isAudit: flag('policy-audit-mode'),
+    hasDefaultDenySwitch: flag('enable-non-default-deny-policies'),
+    labels,
+  })
+}
+
+function withoutUndefined(
+  options: { readonly [K in keyof CiliumOptions]: CiliumOptions[K] | undefined },
+): CiliumOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+}
+
+/** Pods tell which families the cluster has. */
+function hasBothFamilies(cluster: Cluster): boolean {
+  let hasIpv4 = false
+  let hasIpv6 = false
+  for (const { podIPs } of cluster.pods.values()) {
+    for (const ip of podIPs) {
+      if (ip.includes(':')) hasIpv6 = true
+      else hasIpv4 = true
+    }
+    if (hasIpv4 && hasIpv6) return true
+  }
+  return false
+}

@@ -1,0 +1,18 @@
+/** The finding codes of compiled policies, with what each means. */
+import type { Finding, Severity } from '#base/finding'
+
+export const policyFindings = {
+  'policy.agent-refuses': {
+    severity: 'error',
+    meaning:
+      "The API server takes a policy, but Cilium's agent of the version asked for refuses it and enforces nothing of it.",
+  },
+  'policy.not-read': {
+    severity: 'warning',
+    meaning: 'The network plugin of the version asked for does not read policies of this kind.',
+  },
+} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+
+export function policyFinding(code: keyof typeof policyFindings, rest: Omit<Finding, 'code' | 'severity'>): Finding {
+  return { code, severity: policyFindings[code].severity, ...rest }
+}
