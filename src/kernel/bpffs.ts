@@ -1,0 +1,104 @@
+/** A private bpffs and the pins in it: objects that outlive the process that made them. */
+import { closeSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from '#base/failure'
+import { type Bpf, kernelFailure, succeed } from './bpf-sys'
+
+/** bpffs refuses dots and slashes; `_` begins an escape, so that no two names meet. */
+export function encodePinName(name: string): string {
+  return name.replace(/[^A-Za-z0-9:@-]/g, (character) => {
+    const bytes = [...new TextEncoder().encode(character)]
+    return bytes.map((byte) => `_${byte.toString(16).padStart(2, '0')}`).join('')
+  })
+}
+
+export function decodePinName(encoded: string): string {
+  const bytes: number[] = []
+  for (let index = 0; index < encoded.length; index++) {
+    const isEscape = encoded[index] === '_'
+    bytes.push(isEscape ? Number.parseInt(encoded.slice(index + 1, index + 3), 16) : encoded.charCodeAt(index))
+    if (isEscape) index += 2
+  }
+  return new TextDecoder().decode(Uint8Array.from(bytes))
+}
+
+/** Mounts one at the folder unless it lies in one already. */
+export function mountBpffs(bpf: Bpf, folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  if (isOnBpffs(folder)) return
+  succeed(bpf.native.mount('portolan', folder, 'bpf', 'mode=0700'), `mounting a bpffs at ${folder}`)
+}
+
+/** By the longest mount point that holds the path. */
+export function isOnBpffs(path: string): boolean {
+  const mounts = readFileSync('/proc/self/mountinfo', 'latin1')
+    .split('\n')
+    .flatMap((line) => {
+      const [before = '', after = ''] = line.split(' - ')
+      const point = before.split(' ')[4]
+      return point === undefined ? [] : [{ point: unescape(point), type: after.split(' ')[0] }]
+    })
+    .filter(({ point }) => path === point || path.startsWith(point === '/' ? '/' : `${point}/`))
+  const deepest = Math.max(...mounts.map(({ point }) => point.length))
+  return mounts.filter(({ point }) => point.length === deepest).at(-1)?.type === 'bpf'
+}
+
+/** The mount table writes a space as \040. */
+function unescape(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+}
+
+export function pin(bpf: Bpf, fd: number, path: string): void {
+  const text = Buffer.from(`${path}\0`)
+  const result = bpf.call('pin', `pin ${path}`, (attributes) => {
+    attributes.pointer(0, text)
+    attributes.u32(8, fd)
+  })
+  succeed(result, `pinning ${path}`)
+}
+
+/** Takes the place of what was pinned there, without a moment in which nothing is. */
+export function repin(bpf: Bpf, fd: number, path: string): void {
+  const beside = `${path}-new`
+  unpin(beside)
+  pin(bpf, fd, beside)
+  renameSync(beside, path)
+}
+
+export function openPin(bpf: Bpf, path: string): number | undefined {
+  if (!existsSync(path)) return undefined
+  const text = Buffer.from(`${path}\0`)
+  const result = bpf.call('openPin', `open ${path}`, (attributes) => attributes.pointer(0, text))
+  if (result < 0) throw kernelFailure(-result, `opening the pin ${path}`)
+  return result
+}
+
+export function unpin(path: string): void {
+  rmSync(path, { force: true })
+}
+
+export function listPins(folder: string): readonly string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile()) : []
+}
+
+/** The whole path must lie in a bpffs that this process may write to; says so before anything is made. */
+export function checkBpffs(folder: string): void {
+  if (!isOnBpffs(folder)) {
+    throw new Failure(
+      'kernel.refused',
+      `${folder} is not on a bpffs; mount one there (mount -t bpf bpf ${folder}), as the init step does`,
+    )
+  }
+  const probe = join(folder, `probe-${process.pid}`)
+  try {
+    mkdirSync(probe)
+    rmSync(probe, { recursive: true })
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Failure('kernel.refused', `${folder} cannot be written to (${why}); mount it read-write`, cause)
+  }
+}
+
+export function closePin(fd: number): void {
+  closeSync(fd)
+}
