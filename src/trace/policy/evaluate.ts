@@ -1,6 +1,83 @@
 /** One connection between two parties: may it pass, says which rule, and what would change it. */
-import type { PolicyAnswer } from './answer'
-import type { PartyConnection } from './party'
+import type { Direction } from '#compile/policy/policy-rule'
+import type { Decision, DirectionAnswer, PolicyAnswer, RuleReport } from './answer'
+import { classOf } from './classify'
+import { joinDecisions } from './connection-set'
+import { describeParty, describePeer, describePolicy, describePorts, describeRule } from './describe-policy'
+import { explainOthers } from './explain-others'
+import { type LaneEnds, layLane } from './lane'
+import type { Party, PartyClass, PartyConnection } from './party'
+import { commonFamily, hasEnded, nearnessOf } from './party-facts'
 import type { PolicyWorld } from './policy-world'
+import { rulesAt } from './port-match'
+import type { LanePoint, RuleAtPort } from './semantics'
 
-export declare function evaluate(world: PolicyWorld, connection: PartyConnection): PolicyAnswer
+/** A protocol without ports, or a port that is not told, counts as port 0, which no rule for ports names; ICMP is asked for echo. */
+export function evaluate(world: PolicyWorld, connection: PartyConnection): PolicyAnswer {
+  const { source, target, protocol } = connection
+  const ended = [source, target].find((party) => party.kind === 'pod' && hasEnded(party.pod))
+  if (ended !== undefined) return answerEnded(ended)
+  const family = connection.family ?? commonFamily(world.cluster, source, target)
+  const echo = protocol === 'ICMP' ? 8 : protocol === 'ICMPv6' ? 128 : 0
+  const at = { protocol, port: connection.port ?? echo }
+  const nearness = nearnessOf(source, target)
+  const from: PartyClass = { ...classOf(world, source, family), party: source }
+  const to: PartyClass = { ...classOf(world, target, family), party: target }
+  const ingress = answerDirection(world, 'ingress', { ends: { subject: to, peer: from, nearness }, at })
+  const egress = answerDirection(world, 'egress', { ends: { subject: from, peer: to, nearness }, at })
+  const both = joinDecisions(ingress.decision, egress.decision)
+  return { allowed: allowedOf(both), ingress, egress, notes: world.semantics.notes(from, to, at) }
+}
+
+function allowedOf(decision: Decision): boolean | null {
+  return decision === 'unknown' ? null : decision === 'allowed'
+}
+
+function answerDirection(
+  world: PolicyWorld,
+  direction: Direction,
+  { ends, at }: { readonly ends: LaneEnds; readonly at: LanePoint },
+): DirectionAnswer {
+  const lane = layLane(world, direction, ends)
+  const rules = rulesAt(lane, at)
+  const { deciding, ...judged } = world.semantics.judge(lane, rules, at)
+  return {
+    ...judged,
+    rules: rules.map((rule) => reportRule(rule, deciding.has(rule.rule), direction)),
+    others: explainOthers(world, lane, { at, rules }),
+  }
+}
+
+const verbs = { allow: 'allows', deny: 'denies', pass: 'passes on' } as const
+
+function reportRule({ policy, rule, isCertain }: RuleAtPort, decides: boolean, direction: Direction): RuleReport {
+  const { object, origin } = policy.source
+  const side = direction === 'ingress' ? 'from' : 'to'
+  const whom = rule.peers === 'any' ? 'anybody' : rule.peers.map(describePeer).join(' or ') || 'nobody'
+  const then = (rule.consequences ?? []).map(({ sentence }) => `; ${sentence}`).join('')
+  return {
+    object,
+    origin,
+    path: rule.path,
+    ...(rule.name !== undefined && { name: rule.name }),
+    action: rule.action,
+    decides,
+    isCertain,
+    sentence: `${describePolicy(policy)} ${describeRule(rule)} ${verbs[rule.action]} ${describePorts(rule.ports)} ${side} ${whom}${then}`,
+  }
+}
+
+/** No packet of it can be, whatever policies say. */
+function answerEnded(party: Party): PolicyAnswer {
+  const phase = party.kind === 'pod' ? party.pod.phase : ''
+  const sentence = `${describeParty(party)} has ended (${phase}) and holds no address: nothing reaches it, and nothing comes from it`
+  const answer: DirectionAnswer = {
+    decision: 'denied',
+    because: [{ code: 'policy.pod-ended', sentence }],
+    rules: [],
+    tiers: '',
+    others: [],
+    changes: ['ask for a pod that runs'],
+  }
+  return { allowed: false, ingress: answer, egress: answer, notes: [] }
+}

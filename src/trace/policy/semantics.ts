@@ -41,7 +41,14 @@ export type Lane = {
 /** A matched rule whose ports match as well, and which of them do; `ports` is empty for a rule of any port. */
 export type RuleAtPort = MatchedRule & { readonly ports: readonly PortMatch[] }
 
-export type LanePoint = { readonly protocol: PolicyProtocol; readonly port: number }
+export type LanePoint = {
+  readonly protocol: PolicyProtocol
+  readonly port: number
+  /** Absent when it is not known. */
+  readonly icmpCode?: number
+  /** A fragment without ports, of a datagram whose first fragment was not seen. */
+  readonly isLostFragment?: boolean
+}
 
 /** The decision with its reasons, as far as it is the semantics' own. */
 export type Judgement = {

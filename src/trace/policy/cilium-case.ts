@@ -1,0 +1,107 @@
+/** One direction between a subject and one identity: its policy map, and what the datapath makes of a packet there. */
+import { identityNumbers } from '#compile/identities/numbers'
+import { type PolicyEntry, protocolNumbers } from '#compile/policy/cilium-policy-entry'
+import { lookUpPolicy, type PolicyLookup, packetKey } from '#compile/policy/cilium-policy-lookup'
+import { buildPolicyMap, type PolicyMap } from '#compile/policy/cilium-policy-map'
+import type { Decision } from './answer'
+import type { PeerIdentity } from './cilium-identity'
+import { type SubjectRules, type WantedRule, wantedEntries, wantedRules } from './cilium-lane'
+import { hasPorts } from './port-match'
+import type { LanePoint } from './semantics'
+
+/** `open` counts every rule that may allow and no deny that may deny, `closed` the other way round; one map when they agree. */
+export type CiliumCase = {
+  readonly subject: SubjectRules
+  readonly peer: PeerIdentity
+  readonly rules: readonly WantedRule[]
+  readonly open: PolicyMap
+  readonly closed: PolicyMap
+}
+
+/** What happens to a packet by one map: `drop` is the reason's number. */
+export type CiliumFate =
+  | { readonly kind: 'allowed'; readonly lookup?: PolicyLookup; readonly why?: CiliumExemption }
+  | { readonly kind: 'dropped'; readonly drop: number; readonly lookup?: PolicyLookup }
+  /** Allowed once both ends have authenticated, dropped with 189 until then. */
+  | { readonly kind: 'authenticates'; readonly lookup: PolicyLookup }
+
+/** Why policy is not asked, or not obeyed. */
+export type CiliumExemption = 'fragmentation-needed' | 'audit'
+
+export const dropReasons = {
+  133: 'Policy denied',
+  157: 'IP fragmentation not supported',
+  170: 'Encapsulation traffic is prohibited',
+  181: 'Policy denied by denylist',
+  189: 'Authentication required',
+} as const
+
+export type DropReason = keyof typeof dropReasons
+
+export function caseOf(subject: SubjectRules, peer: PeerIdentity): CiliumCase {
+  const rules = wantedRules(subject, peer)
+  const { version } = subject.settings
+  const mapOf = (isOpen: boolean): PolicyMap =>
+    buildPolicyMap(
+      wantedEntries(subject, rules, ({ rule, match }) => match === 'yes' || (rule.action === 'allow') === isOpen),
+      version,
+    )
+  const open = mapOf(true)
+  return { subject, peer, rules, open, closed: rules.every(({ match }) => match === 'yes') ? open : mapOf(false) }
+}
+
+export function decideCase(one: CiliumCase, at: LanePoint): Decision {
+  const open = decisionOf(fateBy(one.open, one, at))
+  if (one.open === one.closed) return open
+  return open === decisionOf(fateBy(one.closed, one, at)) ? open : 'unknown'
+}
+
+export function decisionOf(fate: CiliumFate): Decision {
+  if (fate.kind === 'allowed') return 'allowed'
+  return fate.kind === 'dropped' ? 'denied' : 'unknown'
+}
+
+export function fateBy(map: PolicyMap, one: CiliumCase, at: LanePoint): CiliumFate {
+  const { settings, direction, isOnNode } = one.subject
+  if (at.protocol === 'UDP' && direction === 'egress' && isOnNode && at.port === settings.tunnelPort) {
+    return { kind: 'dropped', drop: 170 }
+  }
+  const fate = fateByPolicy(map, one, at)
+  if (fate.kind === 'allowed') return fate
+  if (isFragmentationNeeded(at) && settings.allowsFragmentationNeeded) {
+    return { kind: 'allowed', why: 'fragmentation-needed' }
+  }
+  return settings.isAudit && (fate.kind === 'authenticates' || fate.drop !== 170)
+    ? { kind: 'allowed', why: 'audit' }
+    : fate
+}
+
+function fateByPolicy(map: PolicyMap, { subject, peer }: CiliumCase, at: LanePoint): CiliumFate {
+  const port = at.isLostFragment === true && hasPorts(at.protocol) ? 0 : at.port
+  const { direction, settings } = subject
+  const packet = packetKey({ direction, identity: peer.number, protocol: protocolNumbers[at.protocol], port })
+  const lookup = lookUpPolicy(map, packet)
+  if (lookup === undefined) return { kind: 'dropped', drop: at.isLostFragment === true ? 157 : 133 }
+  if (lookup.chosen.isDeny) return { kind: 'dropped', drop: 181, lookup }
+  if (lookup.authType === 0 || (lookup.authType === 1 && settings.isAuthenticated === true))
+    return { kind: 'allowed', lookup }
+  if (lookup.authType === 1 && settings.isAuthenticated === undefined) return { kind: 'authenticates', lookup }
+  return { kind: 'dropped', drop: 189, lookup }
+}
+
+/** Of type 3 only code 4 is let through. */
+export function isFragmentationNeeded({ protocol, port, icmpCode }: LanePoint): boolean {
+  return protocol === 'ICMP' && port === 3 && icmpCode === 4
+}
+
+/** All entries of the maps of several peers, as one endpoint's map holds them. */
+export function policyMapOf(subject: SubjectRules, peers: readonly PeerIdentity[]): PolicyMap {
+  const wanted: PolicyEntry[] = []
+  for (const peer of peers) {
+    if (peer.number === identityNumbers.unknown) continue
+    const rules = wantedRules(subject, peer)
+    wanted.push(...wantedEntries(subject, rules, ({ match }) => match === 'yes'))
+  }
+  if (peers.length === 0) wanted.push(...wantedEntries(subject, [], () => true))
+  return buildPolicyMap(wanted, subject.settings.version)
+}

@@ -1,0 +1,197 @@
+/** The entries that rules ask for in one direction between two identities, and the policy map they make. */
+
+import { containsPrefix } from '#base/prefix'
+import { addRequirement, isWildcard, selectsLabels } from '#compile/identities/endpoint-selector'
+import { identityNumbers, isInCluster } from '#compile/identities/numbers'
+import { matchesName } from '#compile/policy/cilium-dns-cache'
+import type { CiliumSettings } from '#compile/policy/cilium-options'
+import { noAuth, type PolicyEntry, type PolicyKey, protocolNumbers } from '#compile/policy/cilium-policy-entry'
+import { portPrefixes } from '#compile/policy/cilium-port-prefix'
+import { type CiliumPeer, detailOf, peerOf, subjectOf } from '#compile/policy/cilium-rule'
+import type {
+  CompiledPolicy,
+  Direction,
+  PeerMatch,
+  PolicyProtocol,
+  PolicyRule,
+  PortMatch,
+} from '#compile/policy/policy-rule'
+import type { FqdnSelector } from '#model/cilium-policy'
+import type { PeerIdentity } from './cilium-identity'
+import type { NamedPort } from './party'
+import type { Match } from './semantics'
+
+/** All that the entries of one subject in one direction rest on. */
+export type SubjectRules = {
+  readonly direction: Direction
+  readonly policies: readonly CompiledPolicy[]
+  /** Of the destination. */
+  readonly namedPorts: readonly NamedPort[]
+  readonly settings: CiliumSettings
+  /** A pod, health or ingress endpoint, which its own host always reaches. */
+  readonly isOnNode: boolean
+}
+
+export function isEnforced({ policies, settings }: SubjectRules): boolean {
+  if (settings.enforcement !== 'default') return settings.enforcement === 'always'
+  return policies.some(({ isolates }) => isolates)
+}
+
+/** How a rule matches a peer: for everybody, for the identity, or not, or nobody knows. */
+export type RuleMatch = { readonly match: Match; readonly identity: number }
+
+/** Each rule with the entries it asks for; `match` is never `no`. */
+export type WantedRule = RuleMatch & { readonly policy: CompiledPolicy; readonly rule: PolicyRule }
+
+export function wantedRules(subject: SubjectRules, peer: PeerIdentity): readonly WantedRule[] {
+  if (subject.settings.enforcement === 'never') return []
+  const demands = demandsOf(subject.policies)
+  return subject.policies.flatMap((policy) =>
+    policy.rules.flatMap((rule) => {
+      const found = matchRule(rule, peer, { demands, subject })
+      return found.match === 'no' ? [] : [{ policy, rule, ...found }]
+    }),
+  )
+}
+
+type Demands = {
+  readonly allow: readonly Parameters<typeof addRequirement>[1][]
+  readonly deny: readonly Parameters<typeof addRequirement>[1][]
+  readonly seenNames: readonly FqdnSelector[]
+}
+
+/** What one policy of a subject requires of peers binds all others. */
+function demandsOf(policies: readonly CompiledPolicy[]): Demands {
+  const subjects = policies.flatMap(({ subject }) => subjectOf(subject) ?? [])
+  return {
+    allow: subjects.flatMap(({ requires }) => requires),
+    deny: subjects.flatMap(({ requiresDeny }) => requiresDeny),
+    seenNames: subjects.flatMap(({ seenNames }) => seenNames),
+  }
+}
+
+type MatchContext = { readonly demands: Demands; readonly subject: SubjectRules }
+
+function matchRule(rule: PolicyRule, peer: PeerIdentity, context: MatchContext): RuleMatch {
+  if (rule.peers === 'any') return { match: 'yes', identity: 0 }
+  let match: Match = 'no'
+  for (const one of rule.peers) {
+    const found = matchOne(one, rule, peer, context)
+    if (found.match === 'yes' && found.identity === 0) return found
+    if (found.match === 'yes') match = 'yes'
+    else if (found.match === 'maybe' && match === 'no') match = 'maybe'
+  }
+  return { match, identity: peer.number }
+}
+
+function matchOne(
+  match: PeerMatch,
+  rule: PolicyRule,
+  peer: PeerIdentity,
+  { demands, subject }: MatchContext,
+): RuleMatch {
+  const no: RuleMatch = { match: 'no', identity: peer.number }
+  const yes: RuleMatch = { match: 'yes', identity: peer.number }
+  if (match.kind === 'unknown') return { match: 'maybe', identity: peer.number }
+  if (match.kind !== 'own') return no
+  const wanted = peerOf(match)
+  if (wanted.kind === 'endpoints') {
+    const selector = addRequirement(wanted.selector, ...(rule.action === 'deny' ? demands.deny : demands.allow))
+    if (isWildcard(selector)) return { match: 'yes', identity: 0 }
+    return selectsLabels(selector, peer.labels) ? yes : no
+  }
+  if (wanted.kind === 'labels' && isWildcard(wanted.selector)) return { match: 'yes', identity: 0 }
+  if (wanted.kind === 'name')
+    return { match: matchFqdn(wanted.fqdn, peer, demands.seenNames, subject), identity: peer.number }
+  return matchesIdentity(wanted, peer) ? yes : no
+}
+
+export function matchesIdentity(wanted: CiliumPeer, { labels, prefix }: PeerIdentity): boolean {
+  if (wanted.kind === 'prefix') return prefix !== undefined && containsPrefix(wanted.prefix, prefix)
+  return wanted.kind !== 'name' && selectsLabels(wanted.selector, labels)
+}
+
+/**
+ * Without a cache nobody knows what was learned, unless no DNS rule lets the proxy see the answers: then nothing was, and
+ * the destination stays the world.
+ */
+function matchFqdn(
+  fqdn: FqdnSelector,
+  peer: PeerIdentity,
+  seenNames: readonly FqdnSelector[],
+  { settings }: SubjectRules,
+): Match {
+  if (settings.dnsCache !== undefined) {
+    return peer.names.some((name) => matchesName(fqdn, name, settings.version)) ? 'yes' : 'no'
+  }
+  if (isInCluster(peer.number)) return 'no'
+  const { matchName } = fqdn
+  const isSeen =
+    matchName === undefined
+      ? seenNames.length > 0
+      : seenNames.some((one) => matchesName(one, matchName, settings.version))
+  return isSeen ? 'maybe' : 'no'
+}
+
+/** `takes` says which of the rules that may match are to count. */
+export function wantedEntries(
+  subject: SubjectRules,
+  rules: readonly WantedRule[],
+  takes: (rule: WantedRule) => boolean,
+): readonly PolicyEntry[] {
+  const entries = rules.filter(takes).flatMap((wanted) => entriesOf(wanted, subject))
+  return [...ownEntries(subject), ...entries]
+}
+
+/** What Cilium adds of its own: everything where nothing is enforced, and the host to what runs on it. */
+function ownEntries(subject: SubjectRules): readonly PolicyEntry[] {
+  const { direction, settings, isOnNode } = subject
+  const plain = { isDeny: false, auth: noAuth, priority: 0, origins: [] }
+  const whole = (identity: number): PolicyKey => ({ direction, identity, protocol: 0, port: 0, length: 0 })
+  const open = { key: whole(0), ...plain, note: 'policy is not enforced in this direction' }
+  const host = { key: whole(identityNumbers.host), ...plain, note: 'the host always reaches what runs on it' }
+  return [
+    ...(isEnforced(subject) ? [] : [open]),
+    ...(direction === 'ingress' && isOnNode && settings.allowsLocalhost ? [host] : []),
+  ]
+}
+
+function entriesOf(
+  { policy, rule, identity }: WantedRule,
+  { direction, namedPorts }: SubjectRules,
+): readonly PolicyEntry[] {
+  const { redirect, auth = noAuth } = detailOf(rule)
+  const isDeny = rule.action === 'deny'
+  const value = {
+    isDeny,
+    auth: isDeny ? noAuth : auth,
+    priority: policy.priority,
+    origins: [{ source: policy.source, rule }],
+    ...(redirect !== undefined && !isDeny && { redirect }),
+  }
+  return portKeys(rule.ports, namedPorts).map((port) => ({ key: { direction, identity, ...port }, ...value }))
+}
+
+type PortKey = Pick<PolicyKey, 'protocol' | 'port' | 'length'>
+
+export function portKeys(ports: PolicyRule['ports'], named: readonly NamedPort[]): readonly PortKey[] {
+  if (ports === 'any') return [{ protocol: 0, port: 0, length: 0 }]
+  return ports.flatMap((match) => {
+    const protocols: readonly PolicyProtocol[] =
+      match.protocol === undefined ? ['TCP', 'UDP', 'SCTP'] : [match.protocol]
+    return protocols.flatMap((protocol) => keysOf(match, protocol, named))
+  })
+}
+
+/** Types of ICMP are whole ports, and a name is each port of the destination that has it. */
+function keysOf(match: PortMatch, protocol: PolicyProtocol, named: readonly NamedPort[]): readonly PortKey[] {
+  const number = protocolNumbers[protocol]
+  if (match.kind === 'named') {
+    return named
+      .filter(({ name, protocol: other }) => name.toLowerCase() === match.name && other === protocol)
+      .map(({ port }) => ({ protocol: number, port, length: 24 }))
+  }
+  const isIcmp = protocol === 'ICMP' || protocol === 'ICMPv6'
+  if (isIcmp && match.range.from === match.range.to) return [{ protocol: number, port: match.range.from, length: 24 }]
+  return portPrefixes(match.range).map(({ port, bits }) => ({ protocol: number, port, length: 8 + bits }))
+}
