@@ -36,7 +36,7 @@ export function isOnBpffs(path: string): boolean {
     .flatMap((line) => {
       const [before = '', after = ''] = line.split(' - ')
       const point = before.split(' ')[4]
-      return point === undefined ? [] : [{ point: unescape(point), type: after.split(' ')[0] }]
+      return point === undefined ? [] : [{ point: unescapeOctal(point), type: after.split(' ')[0] }]
     })
     .filter(({ point }) => path === point || path.startsWith(point === '/' ? '/' : `${point}/`))
   const deepest = Math.max(...mounts.map(({ point }) => point.length))
@@ -44,7 +44,7 @@ export function isOnBpffs(path: string): boolean {
 }
 
 /** The mount table writes a space as \040. */
-function unescape(text: string): string {
+function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 }
 

@@ -1,31 +1,8 @@
 /** BPF maps by descriptor: made, looked up, written and walked, one row at a time. */
 import { closeSync } from 'node:fs'
+import { type MapShape, type MapType, mapTypes } from '#compile/bpf/map-shape'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
 import { possibleCpus } from './cpus'
-
-export const mapTypes = {
-  hash: 1,
-  array: 2,
-  programArray: 3,
-  perCpuHash: 5,
-  perCpuArray: 6,
-  lruHash: 9,
-  lruPerCpuHash: 10,
-  prefixTrie: 11,
-  arrayOfMaps: 12,
-  hashOfMaps: 13,
-  ringBuffer: 27,
-} as const
-export type MapType = keyof typeof mapTypes
-
-export type MapShape = {
-  /** At most 15 characters, without dots. */
-  readonly name: string
-  readonly type: MapType
-  readonly keySize: number
-  readonly valueSize: number
-  readonly maxEntries: number
-}
 
 export type BpfMap = { readonly fd: number; readonly shape: MapShape }
 
