@@ -135,6 +135,9 @@ type Read = {
   readonly told: Awaited<ReturnType<typeof readRulesets>>['findings']
 }
 
+/** Rules after a cut are missing, and so are the elements that `nft -t` leaves out. */
+const lacking: ReadonlySet<string> = new Set(['ruleset.cut', 'nft.cut', 'nft.cut-json', 'nft.terse'])
+
 /** Files of one node go together: its iptables variants, its families, its sets. */
 async function readNodeRulesets(io: Io, cluster: Cluster, options: ExplainOptions): Promise<Read> {
   const byNode = new Map<string, string[]>()
@@ -150,8 +153,9 @@ async function readNodeRulesets(io: Io, cluster: Cluster, options: ExplainOption
     if (options.node !== undefined && node !== options.node) continue
     const read = await readRulesets(io, files)
     told.push(...read.findings)
-    const { findings: _findings, ...rules } = read
-    rulesets.push({ ...rules, ...(node !== '' && { node }), files })
+    const { findings, ...rules } = read
+    const isIncomplete = findings.some(({ code }) => lacking.has(code))
+    rulesets.push({ ...rules, ...(node !== '' && { node }), files, ...(isIncomplete && { isIncomplete }) })
   }
   return { rulesets, told }
 }

@@ -24,14 +24,14 @@ export function printSurvey(
   else {
     const isWide = output === 'wide'
     const lines = rows.flatMap((row) => tableRows(row, isWide))
-    io.out(
-      printTable(
-        ['SERVICE', 'DESTINATION', 'VERDICT', 'TARGET', 'SHARE', 'SOURCE TRANSLATED', 'NOTE'],
-        isWide ? lines : lines.map((line) => line.map(cut)),
-      ),
+    const table = printTable(
+      ['SERVICE', 'DESTINATION', 'VERDICT', 'TARGET', 'SHARE', 'SOURCE TRANSLATED', 'NOTE'],
+      isWide ? lines : lines.map((line) => line.map(cut)),
     )
     const left = summarizeHidden(hidden)
-    for (const line of [summarizeSurvey(rows), ...(left === undefined ? [] : [left]), ...notes]) io.out(`\n${line}\n`)
+    const parts = [...(rows.length === 0 ? [] : [table]), `${summarizeSurvey(rows)}\n`]
+    for (const line of [...(left === undefined ? [] : [left]), ...notes]) parts.push(`${line}\n`)
+    io.out(parts.join('\n'))
   }
 }
 

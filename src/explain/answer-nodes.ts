@@ -96,7 +96,7 @@ function answerGiven(view: ServiceView, family: Family, ruleset: NodeRuleset): N
   const told = recogniseNode(ruleset).filter(isToldHere)
   const findings = isNftProxy ? told.filter((one) => one.code !== 'ruleset.no-kube-proxy') : told
   const hasFamily = rules.rulesets.length > 0 || hasNftRules(ruleset, family)
-  const isElsewhere = !hasFamily || hasServicesElsewhere(ruleset, findings)
+  const isElsewhere = !hasFamily || ruleset.isIncomplete === true || hasServicesElsewhere(ruleset, findings)
   const answers = isElsewhere ? [] : traceNode(rules, base.destinations, chooseSources(view, family, node))
   return { ...base, given: { ruleset, rules, answers, hasFamily, isElsewhere, findings } }
 }

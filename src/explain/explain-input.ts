@@ -19,6 +19,8 @@ export type NodeRuleset = {
   readonly nft?: NonNullable<RulesetTraceInput['nft']>
   readonly sets: NonNullable<RulesetTraceInput['sets']>
   readonly signs: RulesetParse['signs']
+  /** Part of the rules is missing from what was read: that nothing takes a packet shows nothing then. */
+  readonly isIncomplete?: boolean
 }
 
 export type ExplainInput = {

@@ -10,6 +10,7 @@ import { compareRules, type Drift } from './compare-rules'
 import { compareShares } from './compare-shares'
 import { compareVariants, tellVariants } from './compare-variants'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
+import { explainFinding } from './findings'
 import { isRepresentative, printDestination } from './list-destinations'
 import { placeFinding } from './place-finding'
 import type { ServiceView } from './service-view'
@@ -43,10 +44,25 @@ function driftOf(view: ServiceView, one: NodeAnswers): readonly ExplainFinding[]
   const told = (one.given?.findings ?? []).map((finding) => adoptFinding(finding, { label: one.label, name: one.node }))
   return [
     ...told,
+    ...tellIncomplete(view, one),
     ...tellVariants(view, one),
     ...tellDrift(view, one, drifts),
     ...compareShares(view, one, drifts.length === 0),
     ...compareAffinity(view, one),
+  ]
+}
+
+/** That no rule takes a packet shows nothing where rules are missing. */
+function tellIncomplete({ service }: ServiceView, { given, label }: NodeAnswers): readonly ExplainFinding[] {
+  if (given?.ruleset.isIncomplete !== true) return []
+  const files = listOf(given.ruleset.files)
+  return [
+    explainFinding('explain.rules-incomplete', {
+      about: service.meta,
+      message: `${files} lacks part of the rules of ${label}, so they are not compared`,
+      evidence: [`${files}: cut, or listed without what sets and maps hold`],
+      hint: 'take them again whole, into a file',
+    }),
   ]
 }
 
@@ -75,6 +91,7 @@ function factsOf(one: NodeAnswers, service: Service): readonly string[] {
   if (!given.hasFamily) {
     return [`${files} holds no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} rules: those of ${label} are not looked at`]
   }
+  if (given.ruleset.isIncomplete === true) return [`${label}: the rules in ${files}, which are not whole`]
   if (given.isElsewhere) return [`the rules in ${files} do not hold the Services of ${label}`]
   const isLocal = plan.ports.some(({ usesLocalEndpoints }) => usesLocalEndpoints)
   const unnamed =

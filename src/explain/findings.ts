@@ -33,6 +33,10 @@ export const findingCodes = {
     severity: 'error',
     meaning: 'An externalName is a short name of a Service, which only a search list makes whole: it does not resolve.',
   },
+  'explain.rules-incomplete': {
+    severity: 'warning',
+    meaning: 'The rules of a node were cut, or listed without what sets and maps hold: they are not compared.',
+  },
   'explain.dns-without-endpoints': {
     severity: 'error',
     meaning: 'The DNS Service of the cluster has no ready endpoint, so no name of any Service is resolved.',

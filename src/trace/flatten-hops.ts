@@ -1,6 +1,6 @@
 /** The hops of many paths as one list: what they share once, then each part in turn with its share. */
 import type { Hop } from '#model/trace'
-import { describeRule } from './hop-rule'
+import { describeRule, textOfRule } from './hop-rule'
 import type { HopEvent, Log, Path } from './path'
 import { printConditions } from './print-conditions'
 
@@ -47,11 +47,12 @@ function printHop(hop: HopEvent, share: number): Hop {
     ...(chain === undefined ? {} : { chain }),
     ...(rule?.line === undefined ? {} : { line: rule.line }),
   }
-  const because = hop.because ?? (rule === undefined ? 'the chain has no more rules' : describeRule(rule))
+  const text = rule === undefined ? undefined : textOfRule(rule, table)
+  const because = hop.because ?? (rule === undefined ? 'the chain has no more rules' : describeRule(rule, table))
   const when = hop.when === undefined ? '' : printConditions(hop.when)
   return {
     at,
-    ...(rule?.text === undefined ? {} : { rule: rule.text }),
+    ...(text === undefined ? {} : { rule: text }),
     did: hop.did,
     because,
     ...(share > 1 - 1e-9 ? {} : { share: roundShare(share) }),

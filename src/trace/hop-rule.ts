@@ -1,5 +1,7 @@
 /** A rule of either engine, as far as hops and verdicts tell of it. */
 import { commentOf as commentOfIptables, type Rule as IptablesRule } from '#compile/iptables/rule'
+import { printRule } from '#compile/nftables/print-statement'
+import type { TableFamily } from '#compile/nftables/ruleset'
 import type { Rule as NftRule } from '#compile/nftables/statement'
 import { describeRule as describeIptables } from './describe-rule'
 
@@ -13,16 +15,25 @@ export function commentOf(rule: HopRule): string | undefined {
   return isIptablesRule(rule) ? commentOfIptables(rule) : rule.comment
 }
 
+/** As it was read; of a rule that was told in JSON, as a listing of its table would print it. */
+export function textOfRule(rule: HopRule, table?: string): string | undefined {
+  if (isIptablesRule(rule) || rule.text !== undefined) return rule.text
+  const family = families.find((one) => table?.startsWith(`${one} `) === true) ?? 'inet'
+  return printRule(rule, { family, indent: '', isScript: false })
+}
+
+const families: readonly TableFamily[] = ['ip', 'ip6', 'inet', 'arp', 'bridge', 'netdev']
+
 /** What a rule asks for, in words; an nftables rule says it itself. */
-export function describeRule(rule: HopRule): string {
+export function describeRule(rule: HopRule, table?: string): string {
   if (isIptablesRule(rule)) return describeIptables(rule)
-  return rule.text === undefined ? 'the packet meets it' : `it says ${rule.text.trim()}`
+  return `it says ${textOfRule(rule, table)?.trim()}`
 }
 
 /** Whether the rule is for one destination or port: such a rule names the Service. */
 export function asksDestination(rule: HopRule): boolean {
   if (!isIptablesRule(rule))
-    return rule.statements.some((statement) => statement.kind === 'vmap') || /daddr|dport/.test(rule.text ?? '')
+    return rule.statements.some((statement) => statement.kind === 'vmap') || /daddr|dport/.test(textOfRule(rule) ?? '')
   return rule.clauses.some(
     (clause) =>
       clause.kind === 'destination' ||

@@ -3,7 +3,7 @@ import { countOf } from '#base/text'
 import type { Masquerade, Reason, Target, Verdict } from '#model/trace'
 import { roundShare } from './flatten-hops'
 import { type Leaf, targetOf } from './group-outcomes'
-import { asksDestination, commentOf, type HopRule } from './hop-rule'
+import { asksDestination, commentOf, type HopRule, textOfRule } from './hop-rule'
 import type { Log } from './path'
 import { printConditions } from './print-conditions'
 import type { Answered } from './question'
@@ -58,21 +58,23 @@ function stopReason(leaf: Leaf, share: number): Reason {
   const place = end?.place
   const where = `table ${place?.table}, chain ${place?.chain}`
   const part = share > 1 - 1e-9 ? '' : `${roundShare(share * 100)} % of connections: `
-  if (end?.kind === 'unknown') return withRule('trace.unknown', `${part}${end.why} (${where})`, place?.rule)
+  if (end?.kind === 'unknown')
+    return withRule('trace.unknown', `${part}${end.why} (${where})`, place?.rule, place?.table)
   if (place?.kind === 'note') return { code: 'trace.dropped-by-routing', sentence: `${part}${place.because}` }
   if (place?.rule === undefined)
     return { code: 'trace.dropped-by-policy', sentence: `${part}the policy of ${where} is DROP` }
   const comment = commentOf(place.rule)
   const did = leaf.outcome.kind === 'rejected' ? 'rejected' : 'dropped'
   const says = comment === undefined ? '' : `: ${comment}`
-  return withRule(`trace.${did}-by-rule`, `${part}${did} in ${where}${says}`, place.rule)
+  return withRule(`trace.${did}-by-rule`, `${part}${did} in ${where}${says}`, place.rule, place.table)
 }
 
-function withRule(code: string, sentence: string, rule: HopRule | undefined): Reason {
+function withRule(code: string, sentence: string, rule: HopRule | undefined, table?: string): Reason {
+  const text = rule === undefined ? undefined : textOfRule(rule, table)
   return {
     code,
     sentence,
-    ...(rule?.text === undefined ? {} : { rule: rule.text }),
+    ...(text === undefined ? {} : { rule: text }),
     ...(rule?.line === undefined ? {} : { line: rule.line }),
   }
 }
@@ -125,7 +127,7 @@ export function sourceTranslations(leaves: readonly Leaf[], given: readonly Answ
     if (nat === undefined) continue
     const conditions = tellApart(leaf, [...given, ...nat.conditions], kept)
     const text = printConditions(conditions.filter((one) => !isGiven(one)))
-    const rule = nat.rule.text ?? ''
+    const rule = textOfRule(nat.rule) ?? ''
     const entry = entries.get(`${text}\n${rule}`) ?? { text, rule, leaves: [] }
     entry.leaves.push(leaf)
     entries.set(`${text}\n${rule}`, entry)

@@ -32,15 +32,23 @@ const proxyMaps = [
 function entriesOfMap(table: Table, map: (typeof proxyMaps)[number]): readonly Entry[] {
   const set: NamedSet | undefined = table.sets.get(map.name)
   const own = familyOf(table)
+  const node = nodePortAddress(table)
   return (set?.elements ?? []).flatMap((element) => {
     const parts = element.key.kind === 'concat' ? element.key.parts.map(constantOf) : []
     const [port, protocol, address] = parts.reverse()
     if (!isPortProtocol(protocol) || typeof port !== 'number') return []
-    const at: Entry['at'] = typeof address === 'string' ? { kind: 'address', text: address } : { kind: 'node' }
+    const at: Entry['at'] = typeof address === 'string' ? { kind: 'address', text: address } : node
     const family = typeof address === 'string' && address.includes(':') ? 'ipv6' : own
     const name = element.comment ?? nameOfChain(element, map.name)
     return [{ name, at, family, port, protocol, isTranslation: map.isTranslation }]
   })
+}
+
+/** kube-proxy lists the addresses that take node ports, which are the node's own, unless all of them do. */
+function nodePortAddress(table: Table): Extract<Entry['at'], { readonly kind: 'node' }> {
+  const [first] = table.sets.get('nodeport-ips')?.elements ?? []
+  const text = first === undefined ? undefined : constantOf(first.key)
+  return typeof text === 'string' ? { kind: 'node', text } : { kind: 'node' }
 }
 
 /** `service-KHN6ECMT-shop/web/tcp/http` is of shop/web:http. */

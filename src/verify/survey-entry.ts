@@ -5,10 +5,10 @@ import { countOf } from '#base/text'
 export type Entry = {
   /** `shop/web:http`, or the chain in parentheses. */
   readonly name: string
-  /** An address; or any address of the node; or any address at all. */
+  /** An address; or any address of the node, one of which may be told; or any address at all. */
   readonly at:
     | { readonly kind: 'address'; readonly text: string }
-    | { readonly kind: 'node' }
+    | { readonly kind: 'node'; readonly text?: string }
     | { readonly kind: 'any' }
   readonly family: Family
   readonly port: number

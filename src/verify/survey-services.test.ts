@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseIpset } from '#compile/iptables/parse-ipset'
 import { parseSave } from '#compile/iptables/parse-save'
+import { parseNftList } from '#compile/nftables/parse-list'
 import { makersOf, recogniseNode } from './recognise-node'
 import { surveyServices } from './survey-services'
 
@@ -107,4 +108,20 @@ test('every save of every maker is surveyed without an error, sets and all', () 
     expect(sets.findings, name).toEqual([])
     expect(() => surveyServices({ rulesets, sets: sets.sets })).not.toThrow()
   }
+})
+
+test('node ports of kube-proxy’s nftables are asked at an address that takes them', () => {
+  const text = readFileSync(new URL('../../test/golden/nftables-g1.list.txt', import.meta.url), 'utf8')
+  const { ruleset } = parseNftList(text, 'g1.nft')
+  const atNode = (nodeIps?: readonly string[]) =>
+    surveyServices({ rulesets: [], nft: ruleset, ...(nodeIps !== undefined && { nodeIps }) })
+      .filter(({ destination }) => destination.startsWith('this node'))
+      .map(({ name, trace, anomalies }) => [name, trace.verdict.kind, trace.targets.length, anomalies])
+  const expected = [
+    ['shop/api:http', 'allowed', 1, []],
+    ['shop/pay:https', 'allowed', 2, []],
+    ['shop/void', 'rejected', 0, []],
+  ]
+  expect(atNode()).toEqual(expected)
+  expect(atNode(['192.168.60.11', '192.168.50.11'])).toEqual(expected)
 })

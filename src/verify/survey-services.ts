@@ -65,7 +65,7 @@ function nftTablesOf({ rulesets, nft }: SurveyInput): readonly Table[] {
 function surveyEntry(input: SurveyInput, entry: Entry, findings: Map<string, Finding>): SurveyRow {
   const { name, at, family, port, protocol } = entry
   const own = input.nodeIps?.find((ip) => ip.includes(':') === (family === 'ipv6'))
-  const address = at.kind === 'address' ? at.text : at.kind === 'any' ? elsewhere[family] : (own ?? standIn[family])
+  const address = at.kind === 'any' ? elsewhere[family] : (at.text ?? own ?? standIn[family])
   const place = { address: '', node: 'this node', any: 'any' }[at.kind]
   const destination = at.kind === 'address' ? printEndpoint(address, port) : `${place}:${port}`
   const traced = traceRuleset({

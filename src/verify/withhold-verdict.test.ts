@@ -31,3 +31,12 @@ test.each([
 test('rules of the packet’s family, even none that take it, are ground enough', () => {
   expect(answer('*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n', '10.96.0.1')[0]).toBe('allowed')
 })
+
+test.each(['nft.terse', 'nft.cut-json'])('a listing that lacks parts (%s) is no ground', (code) => {
+  const { rulesets } = parseSave('*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n', 'x')
+  const destination = parseIp('10.96.0.1')
+  if (destination === undefined) throw new Error('address')
+  const traced = traceRuleset({ rulesets, packet: { destination, destinationPort: 443, protocol: 'tcp' } }).value
+  const { verdict } = withholdVerdict(traced, { rulesets, family: 'ipv4', codes: new Set([code]) })
+  expect([verdict.kind, verdict.because[0].code]).toEqual(['unknown', 'trace.incomplete'])
+})

@@ -40,6 +40,17 @@ export function reasonToDoubt({ family, rulesets, nft, codes }: Ground): Reason 
     const sentence = 'Cilium translates Services in BPF: whether this is one, and where it goes, is not in these rules'
     return { code: 'trace.other-dataplane', sentence }
   }
+  if (codes.has('nft.terse')) {
+    const sentence = 'the listing leaves out what its sets and maps hold (nft -t): where they lead is not known'
+    return { code: 'trace.incomplete', sentence }
+  }
+  // nft tells all chains of a table before their rules: of a listing that was cut, a chain may look empty that is not.
+  if (codes.has('nft.cut-json')) {
+    return {
+      code: 'trace.incomplete',
+      sentence: 'the JSON was cut: which rules are missing from its chains is not known',
+    }
+  }
   if (codes.has('ruleset.other-variant') && !hasNft && own.every(isEmpty)) {
     return {
       code: 'trace.no-rules',

@@ -35,6 +35,16 @@ export const findingCodes = {
     meaning: 'A table holds an object of a kind that Portolan does not know, of a newer nft; it is left out.',
   },
   'nft.cut': { severity: 'warning', meaning: 'An nftables listing ends before its braces close.' },
+  'nft.terse': {
+    severity: 'warning',
+    meaning:
+      'An nftables listing seems to leave out the elements of sets and maps, as nft -t does: chains that only these lead to are led to by nothing.',
+  },
+  'nft.cut-json': {
+    severity: 'warning',
+    meaning:
+      'The JSON of an nftables listing ends before its brackets close. It tells chains before their rules, so a chain may look empty that is not.',
+  },
   'nft.table-twice': {
     severity: 'warning',
     meaning: 'An nftables table is listed twice, from two moments; the later listing is used.',

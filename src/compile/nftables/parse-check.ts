@@ -1,4 +1,5 @@
 /** What a ruleset that was read lacks: chains that are led to, sets that are looked into; and chains that lead back to themselves. */
+import { findTerse } from './find-terse'
 import { type DraftTable, type Lead, type Notes, noteFinding } from './parse-draft'
 
 export function checkLeads(notes: Notes): void {
@@ -8,6 +9,8 @@ export function checkLeads(notes: Notes): void {
   const lookups = notes.lookups.filter(({ table }) => whole.has(table))
   noteMissing(notes, lookups, 'set')
   noteLoops(notes, jumps, lookups)
+  // A script may make its sets first and fill them later.
+  if (!notes.signs.has('nft-script')) findTerse(notes, jumps)
 }
 
 /** The chain of a map's own leads is the map, as `@name`. */

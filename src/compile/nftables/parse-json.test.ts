@@ -166,7 +166,7 @@ describe('what is not usual', () => {
   test('a text that was cut gives what it holds', () => {
     const text = golden('g1.json.txt')
     const parse = read(text.slice(0, text.length / 2))
-    expect(parse.findings.map(({ code }) => code)).toContain('nft.cut')
+    expect(parse.findings.map(({ code }) => code)).toContain('nft.cut-json')
     expect(parse.ruleset.tables.get('ip kube-proxy')?.chains.size).toBeGreaterThan(10)
   })
 
@@ -184,4 +184,17 @@ describe('what is not usual', () => {
     const rule = { rule: { family: 'ip', table: 't', chain: 'c', expr: [{ jump: { target: 'away' } }] } }
     expect(read(jsonOf(rule)).findings).toMatchObject([{ code: 'nft.missing-chain' }])
   })
+})
+
+test('a listing of nft -t keeps its sets from being taken for empty', () => {
+  const chain = (name: string) => ({ chain: { family: 'ip', table: 't', name } })
+  const entries = [
+    { table: { family: 'ip', name: 't' } },
+    { map: { family: 'ip', table: 't', name: 'm', type: 'ipv4_addr', map: 'verdict' } },
+    chain('far'),
+    { rule: { family: 'ip', table: 't', chain: 'far', expr: [{ dnat: { addr: '10.0.0.1' } }] } },
+  ]
+  const { ruleset, findings } = parseNftJson(JSON.stringify({ nftables: entries }), 'x.json')
+  expect(findings.map(({ code }) => code)).toEqual(['nft.terse'])
+  expect(ruleset.tables.get('ip t')?.sets.get('m')?.isTerse).toBe(true)
 })

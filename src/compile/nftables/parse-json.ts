@@ -46,8 +46,9 @@ export function parseNftJson(text: string, file: string): NftParse {
   }
   if (found.isCut()) {
     const hint = 'take the listing again, into a file'
-    noteFinding(notes, 'nft.cut', {
-      message: 'the JSON ends before its brackets close: what follows is not known',
+    noteFinding(notes, 'nft.cut-json', {
+      message:
+        'the JSON ends before its brackets close: what follows is not known, and chains told before their rules look empty',
       hint,
     })
   }

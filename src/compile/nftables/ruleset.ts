@@ -55,6 +55,8 @@ export type NamedSet = Dumped & {
   /** What each element gets for itself: `counter`. */
   readonly statements: readonly State[]
   readonly elements: readonly Element[]
+  /** The listing left the elements out (`nft -t`): which there are is not known. */
+  readonly isTerse?: boolean
 }
 
 type ObjectHead = Dumped & { readonly name: string; readonly comment?: string }

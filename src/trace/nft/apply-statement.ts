@@ -102,14 +102,25 @@ function applyVerdictMap(
   place: NftPlace,
 ): StatementEffect {
   const elements = elementsOf(statement.data, place.sets)
-  if (elements === undefined || elements === 'missing')
-    return byFact(part, place, 'a verdict map that is not in this dump')
+  if (elements === undefined || elements === 'missing') return byAbsentMap(statement, part, place)
   const { hits, misses, isAbsent } = lookup(part, statement.key, { elements, viewOf: nftView(place) })
   const led = hits.flatMap(({ part: own, element }) =>
     isVerdict(element.data) ? [{ verdict: element.data, part: own }] : [],
   )
   const leaves = isAbsent ? [part] : misses
   return { ...nothing, led, leaves }
+}
+
+/** Where a map that is not told leads is not known; what none of its elements takes goes on. */
+function byAbsentMap(
+  { data }: Extract<Statement, { readonly kind: 'vmap' }>,
+  part: Part,
+  place: NftPlace,
+): StatementEffect {
+  const name = data.kind === 'reference' ? `@${data.set}` : 'a map'
+  const { goesOn, leaves } = byFact(part, place, `a match with ${name}`)
+  const ended = goesOn.map((one) => endUnknown(one, place, `what ${name} holds is not in this dump`))
+  return { ...nothing, ended, leaves }
 }
 
 const verdicts = new Set(['accept', 'drop', 'continue', 'return', 'jump', 'goto'])

@@ -28,11 +28,12 @@ export function matchStatement(match: Match, part: Part, at: At): Matched {
   return { goesOn: parted.holds === undefined ? [] : [parted.holds], leaves: parted.fails }
 }
 
-/** The elements of an anonymous set or of a named one; `missing` for a name that the table does not have. */
+/** The elements of an anonymous set or of a named one; `missing` for a name that the table does not have, or has not told. */
 export function elementsOf(expression: Expression, sets: Sets): readonly Element[] | 'missing' | undefined {
   if (expression.kind === 'set') return expression.elements
   if (expression.kind !== 'reference') return undefined
-  return sets.get(expression.set)?.elements ?? 'missing'
+  const set = sets.get(expression.set)
+  return set === undefined || set.isTerse === true ? 'missing' : set.elements
 }
 
 function open(match: Match, part: Part, at: At): Matched {

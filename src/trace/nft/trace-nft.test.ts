@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parseEndpoint } from '#base/ip'
+import { parseNftJson } from '#compile/nftables/parse-json'
 import { parseNftList } from '#compile/nftables/parse-list'
+import { printJson } from '#compile/nftables/print-json'
 import type { PacketProtocol } from '#model/packet'
 import type { Trace, VerdictKind } from '#model/trace'
 import { type RulesetTraceInput, traceRuleset } from '../trace-ruleset'
@@ -146,4 +148,25 @@ describe('a chain at ingress', () => {
       ['it comes in through eth0 and the source is inside 203.0.113.0/24', 'dropped'],
     ])
   })
+})
+
+test('rules that were told in JSON are shown as a listing would print them', () => {
+  const listed = parseNftList(texts.B, 'g1.nft').ruleset
+  const { ruleset } = parseNftJson(printJson(listed), 'g1.json')
+  const destination = parseEndpoint('10.96.10.1:80')
+  if (destination === undefined) throw new Error('address')
+  const packet = { destination: destination.ip, destinationPort: 80, protocol: 'tcp' as const }
+  const rulesOf = (nft: RulesetTraceInput['nft']): readonly (string | undefined)[] =>
+    traceRuleset({ rulesets: [], ...(nft !== undefined && { nft }), packet }).value.hops.map(({ rule }) => rule?.trim())
+  expect(rulesOf(ruleset)).toEqual(rulesOf(listed))
+})
+
+test('where a listing leaves elements out, no answer rests on there being none', () => {
+  const terse = texts.B.replaceAll(/\t\telements = \{[^}]*\}\n/g, '')
+  const { ruleset, findings } = parseNftList(terse, 'g1.nft')
+  expect(findings.map(({ code }) => code)).toEqual(['nft.terse'])
+  const destination = parseEndpoint('10.96.10.1:80')
+  if (destination === undefined) throw new Error('address')
+  const packet = { destination: destination.ip, destinationPort: 80, protocol: 'tcp' as const }
+  expect(traceRuleset({ rulesets: [], nft: ruleset, packet }).value.verdict.kind).toBe('unknown')
 })
