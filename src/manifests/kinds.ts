@@ -8,7 +8,7 @@ import { parseCiliumPolicy } from './kinds/cilium-policy'
 import { parseConfigMap } from './kinds/config-map'
 import { parseEndpointSlice } from './kinds/endpoint-slice'
 import { parseEndpoints } from './kinds/endpoints'
-import { type Fields, hasStatus, mapAt } from './kinds/fields'
+import { type Fields, has, hasStatus, mapAt } from './kinds/fields'
 import { parseNamespace } from './kinds/namespace'
 import { parseNetworkPolicy } from './kinds/network-policy'
 import { parseNode, parseNodeRules } from './kinds/node'
@@ -64,8 +64,14 @@ function tierRow(kind: TierPolicyKind): KindRow {
 }
 
 function addNetworkPolicy(root: Fields, meta: Meta, draft: Draft): void {
-  const policy = parseNetworkPolicy(root, meta)
+  const policy = parseNetworkPolicy(root, placedMeta(root, meta))
   if (policy !== undefined) keep(draft, draft.networkPolicies, policy)
+}
+
+/** A policy counts in its namespace alone, so that one whose text has none is marked. */
+function placedMeta(root: Fields, meta: Meta): Meta {
+  if (meta.namespace === '' || has(mapAt(root, 'metadata'), 'namespace')) return meta
+  return { ...meta, assumed: [...meta.assumed, 'metadata.namespace'] }
 }
 
 function addService(root: Fields, meta: Meta, draft: Draft): void {
@@ -112,7 +118,7 @@ function addConfigMap(root: Fields, meta: Meta, draft: Draft): void {
 }
 
 function addCiliumPolicy(root: Fields, meta: Meta, draft: Draft): void {
-  const policy = parseCiliumPolicy(root, meta)
+  const policy = parseCiliumPolicy(root, placedMeta(root, meta))
   if (policy !== undefined) keep(draft, draft.ciliumPolicies, policy)
 }
 

@@ -45,8 +45,6 @@ export type NetworkPolicyPeer = SelectorPeer | IpBlockPeer
 export type NetworkPolicyPort = {
   readonly path: string
   readonly protocol: Protocol
-  /** The text has no protocol. */
-  readonly assumesProtocol?: true
   /** The text names no protocol, and the API server fills in TCP. */
   readonly assumesProtocol?: true
   /** Absent for every port of the protocol; a text is the name of a container's port. */
