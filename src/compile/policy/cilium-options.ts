@@ -27,6 +27,10 @@ export type CiliumSettings = {
   readonly hasDefaultDenySwitch: boolean
   /** The option `labels`: which labels make an identity. */
   readonly labels: string
+  /** Pods may not send UDP to it, where nodes encapsulate; absent with native routing. */
+  readonly tunnelPort?: number
+  /** `allow-icmp-frag-needed`. */
+  readonly allowsFragmentationNeeded: boolean
   /** Without it no name of the DNS has addresses. */
   readonly dnsCache?: DnsCache
   /** Whether peers that must authenticate have done so; absent when nobody can tell. */
@@ -36,7 +40,9 @@ export type CiliumSettings = {
 export type CiliumOptions = Partial<CiliumSettings>
 
 export function settingsOf(cluster: Cluster, options: CiliumOptions = {}): CiliumSettings {
-  return { ...defaults(cluster), ...configured(cluster), ...options }
+  const { tunnelPort, ...settings } = { ...defaults(cluster), ...configured(cluster), ...options }
+  const isNative = 'tunnelPort' in options ? options.tunnelPort === undefined : routesNatively(cluster)
+  return isNative || tunnelPort === undefined ? settings : { ...settings, tunnelPort }
 }
 
 function defaults(cluster: Cluster): CiliumSettings {
@@ -54,27 +60,32 @@ function defaults(cluster: Cluster): CiliumSettings {
     isAudit: false,
     hasDefaultDenySwitch: true,
     labels: '',
+    tunnelPort: 8472,
+    allowsFragmentationNeeded: true,
   }
 }
 
+function ciliumConfig(cluster: Cluster): Readonly<Record<string, string>> | undefined {
+  return [...cluster.configMaps.values()].find(({ meta }) => meta.name === 'cilium-config')?.data
+}
+
+function routesNatively(cluster: Cluster): boolean {
+  const config = ciliumConfig(cluster)
+  return config?.['routing-mode'] === 'native' || config?.tunnel === 'disabled'
+}
+
 function configured(cluster: Cluster): CiliumOptions {
-  const config = [...cluster.configMaps.values()].find(({ meta }) => meta.name === 'cilium-config')
-  if (config === undefined) return {}
-  const flag = (key: string): boolean | undefined =>
-    config.data[key] === undefined ? undefined : config.data[key] === 'true'
-  const {
-    'enable-policy': enforcement,
-    'cluster-name': clusterName,
-    labels,
-    'allow-localhost': localhost,
-  } = config.data
+  const data = ciliumConfig(cluster)
+  if (data === undefined) return {}
+  const flag = (key: string): boolean | undefined => (data[key] === undefined ? undefined : data[key] === 'true')
+  const { 'enable-policy': enforcement, 'cluster-name': clusterName, labels, 'allow-localhost': localhost } = data
   const families = [flag('enable-ipv4'), flag('enable-ipv6')]
   return withoutUndefined({
     enforcement: enforcement === 'always' || enforcement === 'never' ? enforcement : undefined,
     clusterName: clusterName === '' ? undefined : clusterName,
     allowsLocalhost: localhost === undefined ? undefined : localhost !== 'policy',
     isDualStack: families.includes(undefined) ? undefined : families.every((on) => on === true),
-    cidrMatchesNodes: config.data['policy-cidr-match-mode']?.split(/[\s,]+/).includes('nodes'),
+    cidrMatchesNodes: data['policy-cidr-match-mode']?.split(/[\s,]+/).includes('nodes'),
     hasNodeLabels: flag('enable-node-selector-labels'),
     hasHostFirewall: flag('enable-host-firewall'),
     hasL7Proxy: flag('enable-l7-proxy'),
@@ -82,7 +93,15 @@ function configured(cluster: Cluster): CiliumOptions {
     isAudit: flag('policy-audit-mode'),
     hasDefaultDenySwitch: flag('enable-non-default-deny-policies'),
     labels,
+    tunnelPort: tunnelPort(data),
+    allowsFragmentationNeeded: flag('allow-icmp-frag-needed'),
   })
+}
+
+function tunnelPort(data: Readonly<Record<string, string>>): number | undefined {
+  const own = Number(data['tunnel-port'] ?? '0')
+  if (own > 0) return own
+  return data['tunnel-protocol'] === 'geneve' ? 6081 : undefined
 }
 
 function withoutUndefined(

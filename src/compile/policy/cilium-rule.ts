@@ -33,11 +33,11 @@ export type CiliumRuleDetail = { readonly redirect?: ProxyRedirect; readonly aut
 export function ownSubject(path: string, subject: CiliumSubject): OwnMatch {
   const { kind, selector, requires, requiresDeny } = subject
   const demands = [...requires, ...requiresDeny].map((one) => JSON.stringify(one)).join(' ')
-  return { kind: 'own', path, text: `cilium ${kind} ${printSelector(selector)} ${demands}`.trimEnd(), detail: subject }
+  return { kind: 'own', path, text: `${kind} ${printSelector(selector)} ${demands}`.trimEnd(), detail: subject }
 }
 
 export function ownPeer(path: string, peer: CiliumPeer): OwnMatch {
-  return { kind: 'own', path, text: `cilium ${printPeer(peer)}`, detail: peer }
+  return { kind: 'own', path, text: printPeer(peer), detail: peer }
 }
 
 export function printPeer(peer: CiliumPeer): string {

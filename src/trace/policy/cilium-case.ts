@@ -22,6 +22,8 @@ export type CiliumCase = {
 export type CiliumFate =
   | { readonly kind: 'allowed'; readonly lookup?: PolicyLookup; readonly why?: CiliumExemption }
   | { readonly kind: 'dropped'; readonly drop: number; readonly lookup?: PolicyLookup }
+  /** Whether it passes depends on the code of ICMP, which is not told. */
+  | { readonly kind: 'depends-on-code'; readonly drop: number; readonly lookup?: PolicyLookup }
   /** Allowed once both ends have authenticated, dropped with 189 until then. */
   | { readonly kind: 'authenticates'; readonly lookup: PolicyLookup }
 
@@ -68,15 +70,15 @@ export function fateBy(map: PolicyMap, one: CiliumCase, at: LanePoint): CiliumFa
   }
   const fate = fateByPolicy(map, one, at)
   if (fate.kind === 'allowed') return fate
-  if (isFragmentationNeeded(at) && settings.allowsFragmentationNeeded) {
-    return { kind: 'allowed', why: 'fragmentation-needed' }
-  }
-  return settings.isAudit && (fate.kind === 'authenticates' || fate.drop !== 170)
-    ? { kind: 'allowed', why: 'audit' }
-    : fate
+  if (settings.isAudit) return { kind: 'allowed', why: 'audit' }
+  if (fate.kind === 'authenticates' || !mayBeFragmentationNeeded(at) || !settings.allowsFragmentationNeeded) return fate
+  if (at.icmpCode === 4) return { kind: 'allowed', why: 'fragmentation-needed' }
+  return { kind: 'depends-on-code', drop: fate.drop, ...(fate.lookup !== undefined && { lookup: fate.lookup }) }
 }
 
-function fateByPolicy(map: PolicyMap, { subject, peer }: CiliumCase, at: LanePoint): CiliumFate {
+type PolicyFate = Exclude<CiliumFate, { readonly kind: 'depends-on-code' }>
+
+function fateByPolicy(map: PolicyMap, { subject, peer }: CiliumCase, at: LanePoint): PolicyFate {
   const port = at.isLostFragment === true && hasPorts(at.protocol) ? 0 : at.port
   const { direction, settings } = subject
   const packet = packetKey({ direction, identity: peer.number, protocol: protocolNumbers[at.protocol], port })
@@ -89,8 +91,8 @@ function fateByPolicy(map: PolicyMap, { subject, peer }: CiliumCase, at: LanePoi
   return { kind: 'dropped', drop: 189, lookup }
 }
 
-/** Of type 3 only code 4 is let through. */
-export function isFragmentationNeeded({ protocol, port, icmpCode }: LanePoint): boolean {
+/** Of type 3 the datapath lets code 4 through and asks policy about the others. */
+function mayBeFragmentationNeeded({ protocol, port, icmpCode = 4 }: LanePoint): boolean {
   return protocol === 'ICMP' && port === 3 && icmpCode === 4
 }
 
