@@ -19,7 +19,6 @@ export function readPolicyPort(entry: Fields): ReadPort | undefined {
   if (protocol === undefined || port === 'bad' || endPort === 'bad') return undefined
   const read: Writable<ReadPort> = { protocol }
   if (!has(entry, 'protocol')) read.assumesProtocol = true
-  if (!has(entry, 'protocol')) read.assumesProtocol = true
   if (port !== undefined) read.port = port.value
   if (endPort !== undefined) read.endPort = endPort
   return read
