@@ -11,7 +11,7 @@ import type { CommandContext } from './command'
 import type { Io } from './io'
 import {
   addFromOption,
-  addProxyOptions,
+  addSharedProxyOptions,
   addSlicesOption,
   asCidrs,
   checkProxyOptions,
@@ -31,7 +31,7 @@ type NftablesOptions = FromOptions &
 
 export function addNftables(program: Command, { io, end }: CommandContext): void {
   const command = program.command('nftables').description('print the nftables table that kube-proxy writes on a node')
-  addProxyOptions(addSlicesOption(addFromOption(command)))
+  addSharedProxyOptions(addSlicesOption(addFromOption(command)))
     .option('--service-cidr <cidr[,cidr]>', 'the ranges of the ServiceCIDR objects', asCidrs)
     .addOption(
       new Option('--layout <version>', 'as kube-proxy writes it since this version')

@@ -97,17 +97,30 @@ export type ProxyOptions = {
 
 /** kube-proxy's flags under its own names, and three facts of a node that it finds out by itself. */
 export function addProxyOptions(command: Command): Command {
+  return addSharedProxyOptions(command)
+    .option(
+      '--iptables-localhost-nodeports <true|false>',
+      'kube-proxy: node ports on 127.0.0.1 (default true)',
+      asBoolean,
+    )
+    .option('--conntrack-tcp-be-liberal', 'the node has nf_conntrack_tcp_be_liberal set')
+    .option(
+      '--large-cluster-endpoints <count>',
+      'above so many endpoints comments are left out (default 1000)',
+      asNumber(0, 1e9),
+    )
+    .option('--nfacct', 'the kernel of the node has nfacct counters')
+    .option('--no-random-fully', 'the iptables of the node is older than 1.6.2')
+}
+
+/** Those that change the rules of either mode. */
+export function addSharedProxyOptions(command: Command): Command {
   return command
     .option('--node <name>', 'the node whose rules these are; without it no endpoint is local')
     .addOption(new Option('--family <family>', 'address family').choices(['ipv4', 'ipv6']).default('ipv4'))
     .option('--cluster-cidr <cidr[,cidr]>', 'the range of pod addresses', asCidrs)
     .option('--masquerade-all', 'kube-proxy: masquerade all traffic to ClusterIPs')
     .option('--iptables-masquerade-bit <bit>', 'kube-proxy: the bit of the mark (default 14)', asNumber(0, 31))
-    .option(
-      '--iptables-localhost-nodeports <true|false>',
-      'kube-proxy: node ports on 127.0.0.1 (default true)',
-      asBoolean,
-    )
     .option('--nodeport-addresses <cidr[,cidr]>', 'kube-proxy: addresses that take node ports', asAddresses)
     .addOption(
       new Option('--detect-local-mode <mode>', 'kube-proxy: how it knows local pods').choices([
@@ -123,14 +136,6 @@ export function addProxyOptions(command: Command): Command {
       'kube-proxy: the prefix, with mode InterfaceNamePrefix',
       asInterface,
     )
-    .option('--conntrack-tcp-be-liberal', 'the node has nf_conntrack_tcp_be_liberal set')
-    .option(
-      '--large-cluster-endpoints <count>',
-      'above so many endpoints comments are left out (default 1000)',
-      asNumber(0, 1e9),
-    )
-    .option('--nfacct', 'the kernel of the node has nfacct counters')
-    .option('--no-random-fully', 'the iptables of the node is older than 1.6.2')
 }
 
 type Flag = { readonly name: string; readonly flag: string }

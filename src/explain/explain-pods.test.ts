@@ -9,6 +9,7 @@ import {
   rawService,
   rawSlice,
   twoNodes,
+  twoPods,
 } from '../../test/explain/explain-objects'
 
 const ports = (name: string, protocol = 'TCP') => [{ name, containerPort: 8080, protocol }]
@@ -57,4 +58,19 @@ test('what was read amiss about its pods stands with the pods', () => {
   const pod = { ...rawPod('web-0', '10.244.1.5'), status: { phase: 'Running', podIPs: [{ ip: '10.244.1.5' }] } }
   const { findings } = layerIn(explain([rawNode('a'), pod, rawService()]), 'pods')
   expect(findings.map(({ code }) => code)).toContain('pod.no-ready-condition')
+})
+
+test.each([
+  ['TCP', 'ss -ltn'],
+  ['UDP', 'ss -lun'],
+])('a %s port that no container declares is looked for with %s', (protocol, tool) => {
+  const ports = [{ name: 'x', port: 80, targetPort: 9999, protocol }]
+  const { findings } = layerIn(explain([...twoNodes, ...twoPods, rawService({ ports })]), 'pods')
+  expect(findings[0]?.hint).toContain(tool)
+})
+
+test('a node that has both families is told of once', () => {
+  const dual = { clusterIPs: ['10.96.0.20', 'fd00::20'], ipFamilies: ['IPv4', 'IPv6'] }
+  const { facts } = layerIn(explain([rawNode('a'), rawPod('web-0', '10.244.1.5'), rawService(dual)]), 'rules')
+  expect(facts).toEqual(['computed for node-a, no rules of a node were given'])
 })

@@ -85,7 +85,7 @@ function bytesOf(bits: number[]): Buffer {
   return Object.assign(new Packet.Writer(), { buffer: bits }).toBuffer()
 }
 
-function headerOf({ header, edns }: Query, reply: ReplyHeader, isCut: boolean): DNS.Packet.Header {
+function headerOf({ header }: Query, reply: ReplyHeader, isCut: boolean): DNS.Packet.Header {
   return new Packet.Header({
     id: header.id,
     qr: 1,
@@ -94,7 +94,7 @@ function headerOf({ header, edns }: Query, reply: ReplyHeader, isCut: boolean): 
     tc: isCut ? 1 : 0,
     rd: header.rd,
     ra: reply.isRecursive === true ? 1 : 0,
-    rcode: edns === undefined ? reply.rcode & 15 : reply.rcode & 15,
+    rcode: reply.rcode & 15,
   })
 }
 
