@@ -34,6 +34,7 @@ export async function openEmbedded(directory?: string): Promise<Engine> {
     query: (statement) => turn.take(() => thread.ask(statement)),
     session: (work) => turn.take(() => work(session)),
     transaction: (work) => turn.take(() => inTransaction(session, work)),
+    ping: () => thread.ping(),
     gauges: () => ({ idle: turn.waiting() === 0 ? 1 : 0, waiting: Math.max(0, turn.waiting() - 1), max: 1 }),
     close: () => turn.take(() => thread.close()),
   }
@@ -42,6 +43,8 @@ export async function openEmbedded(directory?: string): Promise<Engine> {
 
 type Thread = {
   readonly ask: <Row>(statement: Statement) => Promise<Answer<Row>>
+  /** One thread, one database: it is there as long as the thread is. */
+  readonly ping: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -74,7 +77,10 @@ async function startThread(directory: string | undefined): Promise<Thread> {
     else return
     await exited
   }
-  return { ask, close }
+  const ping = async (): Promise<void> => {
+    if (ended !== undefined) throw ended
+  }
+  return { ask, ping, close }
 }
 
 function opened(worker: Worker, onMessage: (message: WorkerResult) => void): Promise<void> {

@@ -10,14 +10,10 @@ const { directory, template } = workerData as WorkerStart
 /** WAL is held small: by default it grows to 300 MB. */
 const startParams = [
   ...PGlite.defaultStartParams,
-  ...[
-    'max_wal_size=96MB',
-    'min_wal_size=32MB',
-    'work_mem=64MB',
-    'timezone=UTC',
-    'plan_cache_mode=force_generic_plan',
-    'jit=off',
-  ].flatMap((setting) => ['-c', setting]),
+  ...['max_wal_size=96MB', 'min_wal_size=32MB', 'work_mem=64MB', 'timezone=UTC', 'jit=off'].flatMap((setting) => [
+    '-c',
+    setting,
+  ]),
 ]
 
 function answer(message: WorkerAnswer): void {

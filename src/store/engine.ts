@@ -23,6 +23,8 @@ export type Engine = Session & {
   readonly session: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
   /** Commits what the work did, or nothing of it. */
   readonly transaction: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
+  /** Resolves when the database answers, without waiting for the work before it. */
+  readonly ping: () => Promise<void>
   readonly gauges: () => { readonly idle: number; readonly waiting: number; readonly max: number }
   readonly close: () => Promise<void>
 }

@@ -27,21 +27,36 @@ export function openPostgres(options: PostgresOptions): Engine {
     keepAlive: true,
     application_name: 'portolan',
     types: typeParsers as never,
+    // The pool waits for what this returns, which its types do not say.
+    onConnect: (client) => client.query(sessionSettings(options.statementTimeoutMillis)),
   })
   // An idle connection that breaks is thrown away by the pool; without a listener the process would end.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => {
     client.on('error', () => undefined)
-    client.query(sessionSettings(options.statementTimeoutMillis)).catch(() => undefined)
   })
+  // Health is asked when the pool is busiest, so it does not wait in its queue.
+  const pinging = new Pool({
+    connectionString: options.database,
+    max: 1,
+    connectionTimeoutMillis: 2000,
+    application_name: 'portolan-health',
+    query_timeout: 2000,
+  })
+  pinging.on('error', () => undefined)
   const session = <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => withClient(pool, work)
   return {
     kind: 'postgres',
     query: (statement) => ask(pool as Queryable, statement),
     session,
     transaction: (work) => session((one) => inTransaction(one, work)),
+    ping: async () => {
+      await ask(pinging as Queryable, { text: 'select 1' })
+    },
     gauges: () => ({ idle: pool.idleCount, waiting: pool.waitingCount, max: options.poolSize }),
-    close: () => pool.end(),
+    close: async () => {
+      await Promise.all([pool.end(), pinging.end()])
+    },
   }
 }
 
@@ -82,8 +97,7 @@ export const listenerName = 'portolan-listen'
 
 function sessionSettings(statementTimeoutMillis: number): string {
   const timeout = Math.max(0, Math.trunc(statementTimeoutMillis))
-  // Generic plans: every statement here walks from a few given rows along indexes, and planning one costs as much as running it.
-  return `set timezone = 'UTC'; set work_mem = '64MB'; set statement_timeout = ${timeout}; set plan_cache_mode = force_generic_plan; set jit = off`
+  return `set timezone = 'UTC'; set work_mem = '64MB'; set statement_timeout = ${timeout}; set jit = off`
 }
 
 async function withClient<Result>(pool: Pool, work: (session: Session) => Promise<Result>): Promise<Result> {

@@ -20,7 +20,7 @@ export type Store = {
   readonly flows: (filter: FlowFilter, page: PageRequest) => Promise<Page<StoredFlow>>
   /** Every row that fits, page by page in the order of `flows`. */
   readonly streamFlows: (filter: FlowFilter) => AsyncIterable<readonly StoredFlow[]>
-  /** By namespace, name, then newest start. */
+  /** By namespace and name, the newest record first. */
   readonly pods: (query: PodQuery, page: PageRequest) => Promise<Page<StoredPod>>
   readonly streamPods: (query: PodQuery) => AsyncIterable<readonly StoredPod[]>
   /** The newest incarnation: the living first, then by last seen. Without a namespace, of any. */

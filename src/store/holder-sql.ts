@@ -1,0 +1,93 @@
+/** `chooseHolder` of flows in SQL: lateral joins that find one row's holder, and the nearest one that was not allowed. */
+
+/** For a row `l` with `peer_ip`, `seen`, `protocol` and `target_port`, which is null where only the client's port is known. */
+export const chosenHolder = `
+  left join lateral (
+    select a.pod_id, a.is_host_network from pod_addresses a
+    where a.address = l.peer_ip and a.started_at <= l.seen and a.allowed_until >= l.seen
+    order by a.is_dead, a.started_at desc, a.last_seen desc, a.namespace || '/' || a.name, coalesce(a.uid, ''), a.pod_id
+    limit 1
+  ) chosen_pod on true
+  left join lateral (
+    select n.service_id from node_ports n
+    where (chosen_pod.pod_id is null or chosen_pod.is_host_network)
+      and n.port = l.target_port and n.protocol = l.protocol
+      and exists (select from node_addresses where address = l.peer_ip)
+      and (n.created_at is null or n.created_at <= l.seen) and (not n.is_dead or n.died_at >= l.seen)
+    order by n.is_dead, n.created_at desc nulls last, n.last_seen desc, n.namespace || '/' || n.name, coalesce(n.uid, ''), n.service_id
+    limit 1
+  ) chosen_node_port on true
+  left join lateral (
+    select s.service_id from service_addresses s
+    where chosen_pod.pod_id is null and chosen_node_port.service_id is null and s.address = l.peer_ip
+      and (s.created_at is null or s.created_at <= l.seen) and (not s.is_dead or s.died_at >= l.seen)
+    order by s.is_dead, s.created_at desc nulls last, s.last_seen desc, s.namespace || '/' || s.name, coalesce(s.uid, ''), s.service_id
+    limit 1
+  ) chosen_service on true
+  left join pods peer_pod on peer_pod.pod_id = chosen_pod.pod_id and chosen_node_port.service_id is null
+  left join services peer_service
+    on peer_service.service_id = coalesce(chosen_node_port.service_id, chosen_service.service_id)
+  left join lateral (
+    select near.* from (${rejectedHolders()}) near
+    where chosen_pod.pod_id is null and chosen_node_port.service_id is null and chosen_service.service_id is null
+    order by near.distance, near.namespace || '/' || near.name, near.uid
+    limit 1
+  ) rejected on true`
+
+/** The identity that `chosenHolder` found, as the columns of a flow. `peer_kind` null: nobody. */
+export const stampColumns = `
+  case when peer_service.service_id is not null then 'service'
+    when chosen_pod.is_host_network then 'node'
+    when chosen_pod.pod_id is not null then 'pod' end as peer_kind,
+  coalesce(peer_pod.namespace, peer_service.namespace) as peer_namespace,
+  coalesce(peer_pod.name, peer_service.name) as peer_name,
+  coalesce(peer_pod.uid, peer_service.uid) as peer_uid,
+  peer_pod.workload_kind as peer_workload_kind,
+  peer_pod.workload_name as peer_workload_name,
+  coalesce(peer_pod.labels_id, peer_service.selector_id) as peer_labels_id,
+  case when coalesce(peer_pod.pod_id, peer_service.service_id) is not null then 'resolved'
+    when rejected.kind is not null then 'rejected' else 'never-held' end as peer_outcome,
+  rejected.reason as rejected_reason,
+  rejected.kind as rejected_kind,
+  rejected.namespace as rejected_namespace,
+  rejected.name as rejected_name,
+  coalesce(peer_pod.end_id, peer_service.end_id,
+    case when rejected.kind is not null then 3 else case l.peer_range when 'internet' then 1 when 'private' then 2 else 3 end end
+  ) as peer_end`
+
+/** A part that is absent is empty text, and no text holds the separator, so that no two keys read alike. */
+export function flowKeySql(row: string): string {
+  const columns = [
+    `case when ${row}.pod_uid is null then ${row}.pod_namespace end`,
+    `case when ${row}.pod_uid is null then ${row}.pod_name end`,
+    `coalesce(${row}.pod_uid, ${row}.pod_ip)`,
+    `${row}.direction`,
+    `${row}.protocol`,
+    `case when ${row}.direction = 'INGRESS' then ${row}.own_port::text end`,
+    `${row}.peer_ip`,
+    `case when ${row}.direction = 'EGRESS' then ${row}.peer_port::text end`,
+    `${row}.decision`,
+    `${row}.peer_kind`,
+    `${row}.peer_uid`,
+    `case when ${row}.peer_uid is null then ${row}.peer_namespace end`,
+    `case when ${row}.peer_uid is null then ${row}.peer_name end`,
+  ]
+  const text = columns.map((column) => `coalesce(${column}, '')`).join(` || E'\\x1f' || `)
+  // SHA-256 rather than md5, which a PostgreSQL under FIPS rules does not have.
+  return `left(encode(sha256(convert_to(${text}, 'UTF8')), 'hex'), 32)::uuid`
+}
+
+function rejectedHolders(): string {
+  return `
+    select a.pod_id as holder_id, case when a.is_host_network then 'node' else 'pod' end as kind, a.namespace, a.name, coalesce(a.uid, '') as uid,
+      case when a.started_at is null then 'start-unknown' when a.started_at > l.seen then 'started-after'
+        else 'ended-before' end as reason,
+      case when a.started_at is null then interval '9000 years' when a.started_at > l.seen then a.started_at - l.seen
+        else l.seen - a.allowed_until end as distance
+    from pod_addresses a where a.address = l.peer_ip
+    union all
+    select s.service_id, 'service', s.namespace, s.name, coalesce(s.uid, ''),
+      case when s.created_at > l.seen then 'started-after' else 'ended-before' end,
+      case when s.created_at > l.seen then s.created_at - l.seen else l.seen - s.died_at end
+    from service_addresses s where s.address = l.peer_ip`
+}

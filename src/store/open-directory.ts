@@ -1,0 +1,81 @@
+/** Opens the data directory of the embedded database, under its lock; one that does not open is moved aside, not tried for ever. */
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { Failure } from '#base/failure'
+import { type DirectoryLock, lockDirectory } from './directory-lock'
+import { openEmbedded } from './embedded-engine'
+import type { Engine } from './engine'
+
+export type OpenedDirectory = { readonly engine: Engine; readonly notices: readonly string[] }
+
+export async function openDirectory(given: string): Promise<OpenedDirectory> {
+  const directory = resolve(given)
+  refuseForeign(directory)
+  const lock = prepare(directory)
+  try {
+    const { engine, notices } = await openOrMoveAside(directory)
+    return { engine: { ...engine, close: () => engine.close().finally(lock.release) }, notices }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+const durability =
+  'the embedded database survives a killed process, not a power cut or a crashed machine: what the system had not yet written is lost, ' +
+  'and the directory may then not open. Use --database postgres://… where that matters.'
+
+function prepare(directory: string): DirectoryLock {
+  try {
+    mkdirSync(dirname(directory), { recursive: true })
+    return lockDirectory(directory)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Failure('database-refused', `the data directory ${directory} cannot be written: ${reason}`, error)
+  }
+}
+
+/** A directory full of something else is a mistake in the command line, and none of our business to move. */
+function refuseForeign(directory: string): void {
+  if (!existsSync(directory)) return
+  const names = readdirSync(directory)
+  if (names.length === 0 || names.includes('PG_VERSION') || names.includes('base')) return
+  throw new Failure(
+    'database-refused',
+    `the directory ${directory} holds other files (${names.slice(0, 3).join(', ')}); give an empty one or one that does not exist`,
+  )
+}
+
+async function openOrMoveAside(directory: string): Promise<OpenedDirectory> {
+  const wasThere = existsSync(`${directory}/PG_VERSION`) || existsSync(`${directory}/base`)
+  try {
+    return { engine: await openChecked(directory), notices: [durability] }
+  } catch (error) {
+    if (!wasThere) throw asRefusal(directory, error)
+    const aside = `${directory}.unreadable-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+    renameSync(directory, aside)
+    const reason = error instanceof Error ? error.message : String(error)
+    const moved =
+      `the data directory ${directory} did not open (${reason}); it was moved to ${aside} and an empty one was begun. ` +
+      'Keep it if what it held is wanted: PostgreSQL 18 tools may read it.'
+    return { engine: await openChecked(directory), notices: [moved, durability] }
+  }
+}
+
+/** A first question finds the directory that opens and then cannot be read. */
+async function openChecked(directory: string): Promise<Engine> {
+  const engine = await openEmbedded(directory)
+  try {
+    await engine.query({ text: 'select count(*) from pg_class' })
+    return engine
+  } catch (error) {
+    await engine.close().catch(() => undefined)
+    throw error
+  }
+}
+
+function asRefusal(directory: string, error: unknown): Failure {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new Failure('database-refused', `the embedded database could not be started in ${directory}: ${reason}`, error)
+}
