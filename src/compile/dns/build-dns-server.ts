@@ -130,7 +130,11 @@ function servedBlocks({ blocks }: Corefile, cluster: Cluster): readonly ServerBl
 }
 
 function missingPlugin(corefile: Corefile, zones: readonly string[], origin: Origin): readonly Finding[] {
-  if (zones.length > 0 || corefile.blocks.length === 0) return []
+  if (zones.length > 0) return []
+  if (corefile.blocks.length === 0) {
+    const message = 'the Corefile has no server block, so CoreDNS answers nothing'
+    return [corefileFinding('dns.no-kubernetes-plugin', { origin, message })]
+  }
   const names = corefile.blocks.flatMap((block) => block.zones)
   const message = `no server block has the kubernetes plugin (their zones are ${listOf(names)}), so no cluster name is served`
   return [corefileFinding('dns.no-kubernetes-plugin', { origin, message })]

@@ -98,9 +98,12 @@ describe('mistakes', () => {
     },
   )
 
-  test('a variable of the environment is told', () => {
-    expect(parse('. {\n forward . {$UPSTREAM}\n}\n').findings).toMatchObject([{ code: 'dns.environment-unknown' }])
-  })
+  test.each(['{$UPSTREAM}', '{%UPSTREAM%}', '{$UPSTREAM:192.0.2.53}'])(
+    '%s is a variable of the environment',
+    (text) => {
+      expect(parse(`. {\n forward . ${text}\n}\n`).findings).toMatchObject([{ code: 'dns.environment-unknown' }])
+    },
+  )
 
   test('nothing makes it throw', () => {
     for (const text of [

@@ -169,7 +169,7 @@ function importTokens(path: string, line: number, reading: Reading): readonly To
 }
 
 function reportEnvironment(text: string, reading: Reading): void {
-  const names = new Set([...text.matchAll(/\{[$%]([A-Za-z_]\w*)[%]?\}/g)].map(([, name]) => String(name)))
+  const names = new Set([...text.matchAll(/\{[$%]([A-Za-z_]\w*)(?::[^}\s]*)?%?\}/g)].map(([, name]) => String(name)))
   for (const name of names) {
     const message = `the Corefile takes the environment variable ${name}, which the input does not tell; it stays as written`
     reading.findings.push(corefileFinding('dns.environment-unknown', { origin: reading.origin, message }))

@@ -251,6 +251,14 @@ describe('the ConfigMaps that clouds add', () => {
     expect([value.answer({ name: 'a.lab.example.', type: 'A' }).forwarded?.to, findings]).toEqual([['10.0.0.9'], []])
   })
 
+  test('a Corefile without a server block answers nothing', () => {
+    const { value, findings } = build('# nothing yet\n')
+    expect(findings.map(({ message }) => message)).toEqual([
+      'the Corefile has no server block, so CoreDNS answers nothing',
+    ])
+    expect(value.answer({ name: 'web.shop.svc.cluster.local.', type: 'A' }).rcode).toBe('REFUSED')
+  })
+
   test('a Corefile without the kubernetes plugin serves no cluster names', () => {
     expect(build('. {\n forward . 192.0.2.53\n}\n').findings.map(({ code }) => code)).toEqual([
       'dns.no-kubernetes-plugin',

@@ -57,10 +57,14 @@ function sentenceOf(resolution: ClusterResolution): string {
   switch (outcome) {
     case 'resolved':
       return `${found} ${verb} ${data}`
-    case 'forwarded':
+    case 'forwarded': {
+      const beyond = forwardedTypes(resolution)
+      if (beyond.length > 0)
+        return `${found} ${verb} ${data}; ${listOf(beyond)} is asked outside the cluster and counts as answered`
       return data === ''
         ? `${found} is asked outside the cluster and counts as answered`
         : `${found} ${verb} ${data}, which is asked outside the cluster`
+    }
     case 'not-found':
       return explainNotFound(resolution)
     case 'failed':
@@ -70,6 +74,13 @@ function sentenceOf(resolution: ClusterResolution): string {
     default:
       return outcome satisfies never
   }
+}
+
+/** Of a name that the cluster's DNS knows in part, the types that it does not. */
+function forwardedTypes({ attempts, found }: ClusterResolution): readonly string[] {
+  const own = attempts.filter(({ name }) => name === found)
+  const isKnown = own.some(({ answers, isForwarded }) => answers.length > 0 && isForwarded !== true)
+  return isKnown ? own.filter(({ isForwarded }) => isForwarded === true).map(({ type }) => type) : []
 }
 
 /** Of several names the one of a Service that is there tells most. */
