@@ -100,7 +100,9 @@ function clusterOf(draft: Draft): Cluster {
   const objects = { services, pods, slices, endpoints, nodes, namespaces, configMaps }
   const policies = { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups }
   const ofCilium = { ciliumIdentities, ciliumEndpoints, ciliumNodes }
-  return { ...objects, ...policies, ...ofCilium, workloads: workloadsOf(draft), skippedKinds }
+  const { trafficPolicies, trafficPolicyBindings, vpcAttachments, edgeServices, edgeAttachments } = draft
+  const traffic = { trafficPolicies, trafficPolicyBindings, vpcAttachments, edgeServices, edgeAttachments }
+  return { ...objects, ...policies, ...ofCilium, ...traffic, workloads: workloadsOf(draft), skippedKinds }
 }
 
 /** Without what only implying their pods needs, which holds on to the text's own maps. */

@@ -16,6 +16,13 @@ import type { ClusterNode } from '#model/node'
 import type { Pod } from '#model/pod'
 import type { Service } from '#model/service'
 import type { TierPolicy } from '#model/tier-policy'
+import type {
+  EdgeAttachment,
+  EdgeService,
+  TrafficPolicy,
+  TrafficPolicyBinding,
+  VpcAttachment,
+} from '#model/traffic-policy'
 import { workloadKey } from '#model/workload'
 import { manifestFinding } from './findings'
 import type { Fields } from './kinds/fields'
@@ -52,6 +59,11 @@ export type Draft = {
   readonly ciliumIdentities: Map<string, CiliumIdentityObject>
   readonly ciliumEndpoints: Map<string, CiliumEndpointObject>
   readonly ciliumNodes: Map<string, CiliumNodeObject>
+  readonly trafficPolicies: Map<string, TrafficPolicy>
+  readonly trafficPolicyBindings: Map<string, TrafficPolicyBinding>
+  readonly vpcAttachments: Map<string, VpcAttachment>
+  readonly edgeServices: Map<string, EdgeService>
+  readonly edgeAttachments: Map<string, EdgeAttachment>
   readonly skippedKinds: Map<string, number>
   /** By `Kind namespace/name`. */
   readonly workloads: Map<string, Workload>
@@ -79,6 +91,11 @@ export function newDraft(): Draft {
     ciliumIdentities: new Map(),
     ciliumEndpoints: new Map(),
     ciliumNodes: new Map(),
+    trafficPolicies: new Map(),
+    trafficPolicyBindings: new Map(),
+    vpcAttachments: new Map(),
+    edgeServices: new Map(),
+    edgeAttachments: new Map(),
     skippedKinds: new Map(),
     workloads: new Map(),
     openServices: new Map(),

@@ -157,6 +157,11 @@ export const manifestFindings = {
     meaning:
       'Policies select namespaces by labels, and the input lacks namespaces: these are taken to have the label kubernetes.io/metadata.name alone.',
   },
+  'traffic-policy.refused': {
+    severity: 'error',
+    meaning:
+      'The API server would refuse a traffic policy or what it is bound to; nothing acts on it, and its interfaces stay as they are or deny.',
+  },
   'cluster.assumed-nodes': { severity: 'info', meaning: 'The input has no Node, so nodes are assumed.' },
 } as const satisfies Readonly<Record<string, Meaning>>
 

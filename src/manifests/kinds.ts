@@ -1,6 +1,7 @@
 /** The kinds that are read, in one table: to add a kind, write its parser and add a row. */
 import type { Meta } from '#model/meta'
 import type { TierPolicyKind } from '#model/tier-policy'
+import { trafficGroup, trafficGroupAlias } from '#model/traffic-policy'
 import type { WorkloadKind } from '#model/workload'
 import { assume, type Draft, keep, keepAs, keepWorkload } from './draft'
 import { parseCidrGroup, parseCiliumEndpoint, parseCiliumIdentity, parseCiliumNode } from './kinds/cilium-identities'
@@ -15,6 +16,13 @@ import { parseNode, parseNodeRules } from './kinds/node'
 import { parsePod } from './kinds/pod'
 import { parseService } from './kinds/service'
 import { parseTierPolicy } from './kinds/tier-policy'
+import {
+  parseEdgeAttachment,
+  parseEdgeService,
+  parseTrafficPolicy,
+  parseTrafficPolicyBinding,
+  parseVpcAttachment,
+} from './kinds/traffic-object'
 import { parseWorkload } from './kinds/workload'
 
 export type KindRow = {
@@ -48,6 +56,11 @@ export const kinds: ReadonlyMap<string, KindRow> = new Map<string, KindRow>([
   ['CiliumIdentity', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumIdentity }],
   ['CiliumEndpoint', { groups: ['cilium.io'], isNamespaced: true, add: addCiliumEndpoint }],
   ['CiliumNode', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumNode }],
+  ['TrafficPolicy', trafficRow(parseTrafficPolicy, (draft) => draft.trafficPolicies)],
+  ['TrafficPolicyBinding', trafficRow(parseTrafficPolicyBinding, (draft) => draft.trafficPolicyBindings)],
+  ['VPCAttachment', trafficRow(parseVpcAttachment, (draft) => draft.vpcAttachments)],
+  ['EdgeService', trafficRow(parseEdgeService, (draft) => draft.edgeServices)],
+  ['EdgeAttachment', trafficRow(parseEdgeAttachment, (draft) => draft.edgeAttachments)],
 ])
 
 function workloadRow(kind: WorkloadKind, groups: readonly string[]): KindRow {
@@ -61,6 +74,16 @@ function tierRow(kind: TierPolicyKind): KindRow {
     if (policy !== undefined) keepAs(draft, draft.tierPolicies, `${kind} ${meta.name}`, policy)
   }
   return { groups: ['policy.networking.k8s.io'], isNamespaced: false, add }
+}
+
+function trafficRow<T extends { readonly meta: Meta }>(
+  parse: (root: Fields, meta: Meta) => T,
+  mapOf: (draft: Draft) => Map<string, T>,
+): KindRow {
+  const add = (root: Fields, meta: Meta, draft: Draft): void => {
+    keep(draft, mapOf(draft), parse(root, meta))
+  }
+  return { groups: [trafficGroup, trafficGroupAlias], isNamespaced: true, add }
 }
 
 function addNetworkPolicy(root: Fields, meta: Meta, draft: Draft): void {

@@ -13,6 +13,7 @@ import type { ClusterNode } from './node'
 import type { Pod } from './pod'
 import type { Service } from './service'
 import type { TierPolicy } from './tier-policy'
+import type { EdgeAttachment, EdgeService, TrafficPolicy, TrafficPolicyBinding, VpcAttachment } from './traffic-policy'
 import type { Workload } from './workload'
 
 export type Namespace = { readonly meta: Meta }
@@ -36,6 +37,11 @@ export type Cluster = {
   readonly ciliumIdentities: ReadonlyMap<string, CiliumIdentityObject>
   readonly ciliumEndpoints: ReadonlyMap<string, CiliumEndpointObject>
   readonly ciliumNodes: ReadonlyMap<string, CiliumNodeObject>
+  readonly trafficPolicies: ReadonlyMap<string, TrafficPolicy>
+  readonly trafficPolicyBindings: ReadonlyMap<string, TrafficPolicyBinding>
+  readonly vpcAttachments: ReadonlyMap<string, VpcAttachment>
+  readonly edgeServices: ReadonlyMap<string, EdgeService>
+  readonly edgeAttachments: ReadonlyMap<string, EdgeAttachment>
   /** Objects of kinds that Portolan does not read, counted by kind. */
   readonly skippedKinds: ReadonlyMap<string, number>
 }
@@ -56,5 +62,10 @@ export const emptyCluster: Cluster = {
   ciliumIdentities: new Map(),
   ciliumEndpoints: new Map(),
   ciliumNodes: new Map(),
+  trafficPolicies: new Map(),
+  trafficPolicyBindings: new Map(),
+  vpcAttachments: new Map(),
+  edgeServices: new Map(),
+  edgeAttachments: new Map(),
   skippedKinds: new Map(),
 }

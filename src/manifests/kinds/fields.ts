@@ -205,16 +205,22 @@ function isTrue(condition: Fields): boolean {
   return status
 }
 
-export type Report = { readonly message: string; readonly code?: ManifestFindingCode; readonly hint?: string }
+export type Report = {
+  readonly message: string
+  readonly code?: ManifestFindingCode
+  readonly hint?: string
+  /** Where `key` cannot say it. */
+  readonly path?: string
+}
 
 /** A finding about a field; the message need not name it. */
-export function report(fields: Fields, key: string, { message, code = 'manifest.wrong-type', hint }: Report): void {
-  const path = pathOf(fields, key)
+export function report(fields: Fields, key: string, told: Report): void {
+  const { message, code = 'manifest.wrong-type', hint, path = pathOf(fields, key) } = told
   const { kind, namespace, name, origin, findings } = fields.reading
   fields.reading.told ??= new Set()
-  const { told } = fields.reading
-  if (told.has(`${path}\n${message}`)) return
-  told.add(`${path}\n${message}`)
+  const earlier = fields.reading.told
+  if (earlier.has(`${path}\n${message}`)) return
+  earlier.add(`${path}\n${message}`)
   const object = namespace === '' ? { kind, name } : { kind, namespace, name }
   findings.push(
     manifestFinding(code, {
