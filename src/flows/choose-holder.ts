@@ -71,6 +71,8 @@ function compareHolders(left: Holder, right: Holder): number {
 
 function nearestRejected(holders: readonly Holder[], at: Instant): HolderAnswer {
   const [first] = holders
+    // Of another port nothing is known, so a node port that ended says nothing of the address.
+    .filter((holder) => holder.kind === 'pod' || holder.addressKind !== 'node-port')
     .flatMap((nearest) => {
       const reason = rejection(nearest, at)
       return reason === undefined ? [] : [{ nearest, reason, distance: distanceOf(nearest, reason, at) }]
