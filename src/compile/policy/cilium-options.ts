@@ -27,7 +27,7 @@ export type CiliumSettings = {
   readonly hasDefaultDenySwitch: boolean
   /** The option `labels`: which labels make an identity. */
   readonly labels: string
-  /** Pods may not send UDP to it, where nodes encapsulate; absent with native routing. */
+  /** Pods may not send UDP to it, where nodes encapsulate; absent with native routing, and where nothing tells the routing. */
   readonly tunnelPort?: number
   /** `allow-icmp-frag-needed`. */
   readonly allowsFragmentationNeeded: boolean
@@ -40,9 +40,7 @@ export type CiliumSettings = {
 export type CiliumOptions = Partial<CiliumSettings>
 
 export function settingsOf(cluster: Cluster, options: CiliumOptions = {}): CiliumSettings {
-  const { tunnelPort, ...settings } = { ...defaults(cluster), ...configured(cluster), ...options }
-  const isNative = 'tunnelPort' in options ? options.tunnelPort === undefined : routesNatively(cluster)
-  return isNative || tunnelPort === undefined ? settings : { ...settings, tunnelPort }
+  return { ...defaults(cluster), ...configured(cluster), ...options }
 }
 
 function defaults(cluster: Cluster): CiliumSettings {
@@ -60,18 +58,12 @@ function defaults(cluster: Cluster): CiliumSettings {
     isAudit: false,
     hasDefaultDenySwitch: true,
     labels: '',
-    tunnelPort: 8472,
     allowsFragmentationNeeded: true,
   }
 }
 
 function ciliumConfig(cluster: Cluster): Readonly<Record<string, string>> | undefined {
   return [...cluster.configMaps.values()].find(({ meta }) => meta.name === 'cilium-config')?.data
-}
-
-function routesNatively(cluster: Cluster): boolean {
-  const config = ciliumConfig(cluster)
-  return config?.['routing-mode'] === 'native' || config?.tunnel === 'disabled'
 }
 
 function configured(cluster: Cluster): CiliumOptions {
@@ -99,9 +91,12 @@ function configured(cluster: Cluster): CiliumOptions {
 }
 
 function tunnelPort(data: Readonly<Record<string, string>>): number | undefined {
+  const protocol = data['tunnel-protocol'] ?? data.tunnel
+  if (data['routing-mode'] === 'native' || protocol === 'disabled') return undefined
+  if (protocol === undefined && data['routing-mode'] === undefined) return undefined
   const own = Number(data['tunnel-port'] ?? '0')
   if (own > 0) return own
-  return data['tunnel-protocol'] === 'geneve' ? 6081 : undefined
+  return protocol === 'geneve' ? 6081 : 8472
 }
 
 function withoutUndefined(

@@ -1,6 +1,5 @@
 /** One direction between a subject and one identity: its policy map, and what the datapath makes of a packet there. */
-import { identityNumbers } from '#compile/identities/numbers'
-import { type PolicyEntry, protocolNumbers } from '#compile/policy/cilium-policy-entry'
+import { protocolNumbers } from '#compile/policy/cilium-policy-entry'
 import { lookUpPolicy, type PolicyLookup, packetKey } from '#compile/policy/cilium-policy-lookup'
 import { buildPolicyMap, type PolicyMap } from '#compile/policy/cilium-policy-map'
 import type { Decision } from './answer'
@@ -94,16 +93,4 @@ function fateByPolicy(map: PolicyMap, { subject, peer }: CiliumCase, at: LanePoi
 /** Of type 3 the datapath lets code 4 through and asks policy about the others. */
 function mayBeFragmentationNeeded({ protocol, port, icmpCode = 4 }: LanePoint): boolean {
   return protocol === 'ICMP' && port === 3 && icmpCode === 4
-}
-
-/** All entries of the maps of several peers, as one endpoint's map holds them. */
-export function policyMapOf(subject: SubjectRules, peers: readonly PeerIdentity[]): PolicyMap {
-  const wanted: PolicyEntry[] = []
-  for (const peer of peers) {
-    if (peer.number === identityNumbers.unknown) continue
-    const rules = wantedRules(subject, peer)
-    wanted.push(...wantedEntries(subject, rules, ({ match }) => match === 'yes'))
-  }
-  if (peers.length === 0) wanted.push(...wantedEntries(subject, [], () => true))
-  return buildPolicyMap(wanted, subject.settings.version)
 }

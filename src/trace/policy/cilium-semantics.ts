@@ -8,7 +8,7 @@ import { type Label, labelSet, reservedLabel } from '#compile/identities/label'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
 import { compileCilium } from '#compile/policy/compile-cilium'
-import type { CompiledPolicy, PeerMatch, PolicyRule, SubjectMatch } from '#compile/policy/policy-rule'
+import type { CompiledPolicy, PeerMatch, PolicyProtocol, PolicyRule, SubjectMatch } from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
 import type { Decision, PolicyReason } from './answer'
 import { type CiliumCase, caseOf, decideCase, decisionOf, fateBy } from './cilium-case'
@@ -51,12 +51,19 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
     matchPeer: (peer, of) => matchPeer(peer, of, identities),
     rangesOf: () => compilation.prefixes.map(({ prefix }) => prefix),
     laneText: (lane) => laneText(lane, casesOf(lane), ruleNumbers),
+    ownPorts: (protocol) => ownPorts(protocol, settings),
     decide: (lane, _rules, at) => exempt(lane, identities)?.decision ?? decideAll(casesOf(lane), at),
     judge: (lane, _rules, at) => exempt(lane, identities) ?? judge(lane, casesOf(lane), at),
     explainSubject: (policy, of) => explainSubject(policy, of, settings),
     explainPeer: (peer, of) => explainPeer(peer, of, identities),
     notes: (source, target, at) => notesOf(source, target, { at, settings }),
   }
+}
+
+/** Fragmentation needed is a code of ICMP type 3, and pods may not speak to the tunnel themselves. */
+function ownPorts(protocol: PolicyProtocol, { tunnelPort }: CiliumSettings): readonly number[] {
+  if (protocol === 'ICMP') return [3]
+  return protocol === 'UDP' && tunnelPort !== undefined ? [tunnelPort] : []
 }
 
 function numberRules(policies: readonly CompiledPolicy[]): ReadonlyMap<PolicyRule, number> {

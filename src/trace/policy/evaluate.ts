@@ -19,7 +19,8 @@ export function evaluate(world: PolicyWorld, connection: PartyConnection): Polic
   if (ended !== undefined) return answerEnded(ended)
   const family = connection.family ?? commonFamily(world.cluster, source, target)
   const echo = protocol === 'ICMP' ? 8 : protocol === 'ICMPv6' ? 128 : 0
-  const at = { protocol, port: connection.port ?? echo }
+  const { icmpCode } = connection
+  const at = { protocol, port: connection.port ?? echo, ...(icmpCode !== undefined && { icmpCode }) }
   const nearness = nearnessOf(source, target)
   const from: PartyClass = { ...classOf(world, source, family), party: source }
   const to: PartyClass = { ...classOf(world, target, family), party: target }

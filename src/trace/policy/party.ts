@@ -21,6 +21,7 @@ export type PartyConnection = {
   readonly protocol: PolicyProtocol
   readonly port?: number
   readonly family?: Family
+  readonly icmpCode?: number
 }
 
 export type NamedPort = { readonly name: string; readonly protocol: Protocol; readonly port: number }

@@ -32,8 +32,9 @@ export function hasPorts(protocol: PolicyProtocol): boolean {
 }
 
 /** The first ports of the pieces in which every port is alike, in order. */
-export function cutPorts(lane: Lane, protocol: PolicyProtocol): readonly number[] {
-  const starts = new Set([0])
+/** `own` are single ports that the semantics treats apart. */
+export function cutPorts(lane: Lane, protocol: PolicyProtocol, own: readonly number[] = []): readonly number[] {
+  const starts = new Set([0, ...own.flatMap((port) => [port, port + 1])])
   for (const { rule } of lane.matched) {
     if (rule.ports === 'any') continue
     for (const match of rule.ports) addCuts(starts, match, { lane, protocol })

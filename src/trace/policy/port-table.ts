@@ -56,7 +56,7 @@ function textOf(world: PolicyWorld, lane: Lane): string {
 
 function buildTable({ semantics }: PolicyWorld, lane: Lane, id: number): PortTable {
   const piecesOf = (protocol: PolicyProtocol): PortPieces => {
-    const starts = cutPorts(lane, protocol)
+    const starts = cutPorts(lane, protocol, semantics.ownPorts?.(protocol))
     const ends: number[] = []
     const decisions: Decision[] = []
     for (const [index, port] of starts.entries()) {

@@ -75,6 +75,8 @@ export type Semantics = {
   readonly rangesOf: (policies: readonly CompiledPolicy[]) => readonly Prefix[]
   /** What `decide` reads of a lane beside policies, rules and the target's named ports: lanes that agree in all decide alike. */
   readonly laneText: (lane: Lane) => string
+  /** Ports that it treats apart from what rules say of them. */
+  readonly ownPorts?: (protocol: PolicyProtocol) => readonly number[]
   /** The decision alone; `rules` are those of the lane that match the port as well. Must agree with `judge`. */
   readonly decide: (lane: Lane, rules: readonly RuleAtPort[], at: LanePoint) => Decision
   readonly judge: (lane: Lane, rules: readonly RuleAtPort[], at: LanePoint) => Judgement
