@@ -14,6 +14,16 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'store',
+          include: ['test/store/**/*.test.ts', 'test/broker/**/*.test.ts'],
+          pool: 'forks',
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: 'kernel',
           include: ['test/kernel/**/*.test.ts'],
           pool: 'forks',
