@@ -17,6 +17,8 @@ export const failureCodes = {
   'database-unavailable': 2,
   'database-refused': 2,
   'data-directory-locked': 2,
+  'broker.unreachable': 2,
+  'broker.refused': 2,
 } as const
 
 export type FailureCode = keyof typeof failureCodes

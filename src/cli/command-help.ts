@@ -24,6 +24,29 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan resolv-conf shop/client --from samples/shop',
     'portolan resolv-conf shop/client --from cluster.yaml',
   ],
+  broker: ['portolan broker --data flows', 'portolan broker --database postgres://portolan@db/flows'],
+  flows: [
+    'portolan flows --to-namespace shop --not verdict=ALLOW --since 1h',
+    'portolan flows --from-pod shop/web --port 443 --follow',
+  ],
+  who: ['portolan who 10.244.1.5 --at 2026-07-23T10:00:00Z', 'portolan who 10.244.1.5 --at 15m -o wide'],
+  policy: ['portolan policy matrix --from samples/shop', 'portolan policy eval --help'],
+  'policy eval': [
+    'portolan policy eval --from samples/shop --source shop/client --to shop/svc/web --port 80',
+    'portolan policy eval --from samples/policies --source shop/deploy/web --to shop/sts/db --port 5432',
+  ],
+  'policy matrix': [
+    'portolan policy matrix --from samples/policies',
+    'portolan policy matrix --from samples/policies --focus shop/db --explain',
+  ],
+  'policy diff': [
+    'portolan policy diff samples/shop samples/policies',
+    'portolan policy diff samples/shop samples/policies -o md',
+  ],
+  'policy lint': [
+    'portolan policy lint --from samples/policies',
+    'portolan policy lint --from samples/policies -o json',
+  ],
   demo: ['portolan demo', 'portolan demo --help'],
 }
 

@@ -1,13 +1,18 @@
 /** Every command, in the order `--help` lists them. */
+
+import { addBroker } from './broker'
 import type { AddCommand } from './command'
 import { addDemo } from './demo'
 import { addDns } from './dns'
 import { addEndpoints } from './endpoints'
 import { addExplain } from './explain'
+import { addFlows } from './flows'
 import { addIptables } from './iptables'
 import { addNftables } from './nftables'
+import { addPolicy } from './policy'
 import { addResolvConf } from './resolv-conf'
 import { addTrace } from './trace'
+import { addWho } from './who'
 
 export const commands: readonly AddCommand[] = [
   addEndpoints,
@@ -17,5 +22,9 @@ export const commands: readonly AddCommand[] = [
   addExplain,
   addDns,
   addResolvConf,
+  addPolicy,
+  addBroker,
+  addFlows,
+  addWho,
   addDemo,
 ]

@@ -1,0 +1,91 @@
+/** From whatever went wrong to a problem body, its status and its headers. */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure, type FailureCode } from '#base/failure'
+import { fieldErrors, type SchemaError } from '#wire/field-errors'
+import { buildProblem, type FieldError, type Problem, type ProblemCode, problemMediaType } from '#wire/problem'
+
+/** Seconds after which a client may try again when the database is away. */
+const retryAfterSeconds = 5
+
+export function sendProblem(
+  reply: FastifyReply,
+  code: ProblemCode,
+  detail: string,
+  errors: readonly FieldError[] = [],
+): FastifyReply {
+  return send(reply, buildProblem(code, detail, errors))
+}
+
+function send(reply: FastifyReply, problem: Problem): FastifyReply {
+  if (problem.status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', retryAfterSeconds)
+  return reply.code(problem.status).type(problemMediaType).send(JSON.stringify(problem))
+}
+
+/** The one place where failures of the broker's requests become answers. */
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = problemOf(error)
+  if (problem.code === 'bug') request.log.error({ err: error }, 'a request failed in a way that was not foreseen')
+  else if (problem.status >= 500) request.log.warn({ reason: reasonOf(error) }, problem.detail)
+  return send(reply, problem)
+}
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof Failure) return buildProblem(failureProblems[error.code] ?? 'bug', error.message)
+  if (isFastifyError(error)) return problemOfFastify(error)
+  return buildProblem('bug', 'this is a bug of the broker; its log says more')
+}
+
+const failureProblems: Readonly<Partial<Record<FailureCode, ProblemCode>>> = {
+  'usage.bad-argument': 'bad-request',
+  'usage.not-found': 'not-found',
+  'database-unavailable': 'unavailable',
+  'database-refused': 'unavailable',
+}
+
+function isFastifyError(error: unknown): error is FastifyError {
+  return error instanceof Error && ('validation' in error || 'code' in error || 'statusCode' in error)
+}
+
+const fastifyProblems: Readonly<Record<string, { readonly code: ProblemCode; readonly detail: string }>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    code: 'too-large',
+    detail: 'the body is longer than this broker takes; send less at once',
+  },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'not-json',
+    detail: 'the body must be JSON; send it with Content-Type: application/json',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'bad-request',
+    detail: 'the body is not as long as Content-Length says; send it whole',
+  },
+  FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'bad-request', detail: 'the body is empty; send JSON' },
+  FST_ERR_CTP_INVALID_JSON_BODY: { code: 'bad-request', detail: 'the body is not JSON' },
+  FST_ERR_BAD_URL: { code: 'bad-request', detail: 'the path is not a valid URL path; check its % escapes' },
+  FST_ERR_HANDLER_TIMEOUT: { code: 'unavailable', detail: 'the answer took too long; ask for less, or later' },
+}
+
+function problemOfFastify(error: FastifyError): Problem {
+  if (error.validation !== undefined) {
+    const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? '')
+    const errors = fieldErrors(error.validation as readonly SchemaError[], part)
+    const first = errors[0] === undefined ? 'the request is not as the schema wants it' : sentenceOf(errors[0])
+    return buildProblem(part === 'body' ? 'wrong-fields' : 'bad-request', first, errors)
+  }
+  const known = fastifyProblems[error.code]
+  if (known !== undefined) return buildProblem(known.code, known.detail)
+  if (error.statusCode === 429) return buildProblem('too-many-requests', error.message)
+  if (error instanceof SyntaxError || error.statusCode === 400) {
+    return buildProblem('bad-request', `the body is not JSON: ${error.message}`)
+  }
+  return buildProblem('bug', 'this is a bug of the broker; its log says more')
+}
+
+function sentenceOf({ field, message }: FieldError): string {
+  return `${field} ${message}`
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return error instanceof Error ? `${error.message}${cause}` : String(error)
+}

@@ -1,0 +1,82 @@
+/** Health, metrics, versions and what is known of the cluster. */
+import Type from 'typebox'
+import type { App } from './app'
+import type { Broker } from './broker'
+
+const Health = Type.Object({ status: Type.String(), database: Type.String(), schema: Type.String() })
+
+/** The shape that front ends of the compatible API read: there is no check for newer versions here. */
+const Version = Type.Object({
+  broker: Type.String(),
+  chart: Type.String(),
+  telemetry_enabled: Type.Boolean(),
+  latest: Type.Null(),
+  checked_at: Type.Null(),
+  update_available: Type.Boolean(),
+})
+
+const Environment = Type.Object({
+  cni: Type.String(),
+  ip_family: Type.String(),
+  policy_enforcement: Type.String(),
+  nodes: Type.Integer(),
+})
+
+export function addStatusRoutes(app: App, { store, metrics, version }: Broker): void {
+  app.get(
+    '/health',
+    {
+      config: { access: 'open', rateLimit: false },
+      schema: { tags: ['compatible'], summary: 'Whether the database answers', response: { 200: Health, 503: Health } },
+    },
+    async (_request, reply) => {
+      const { reachable, schemaReady } = await store.health()
+      const isWell = reachable && schemaReady
+      if (!isWell) reply.code(503).header('Retry-After', 5)
+      return {
+        status: isWell ? 'ok' : 'unavailable',
+        database: reachable ? 'reachable' : 'away',
+        schema: schemaReady ? 'ready' : 'not ready',
+      }
+    },
+  )
+  app.get(
+    '/metrics',
+    {
+      config: { access: 'open', rateLimit: false },
+      schema: { tags: ['compatible'], summary: 'Prometheus metrics', response: { 200: Type.String() } },
+    },
+    async (_request, reply) =>
+      reply
+        .type(metrics.registry.contentType)
+        .serializer(String)
+        .send(await metrics.registry.metrics()),
+  )
+  app.get(
+    '/version',
+    {
+      config: { access: 'read' },
+      schema: { tags: ['compatible'], summary: 'The version of the broker', response: { 200: Version } },
+    },
+    async () => ({
+      broker: version,
+      chart: 'unknown',
+      telemetry_enabled: false,
+      latest: null,
+      checked_at: null,
+      update_available: false,
+    }),
+  )
+  app.get(
+    '/cluster/environment',
+    {
+      config: { access: 'read' },
+      schema: {
+        tags: ['compatible'],
+        summary: 'What is known of the cluster; unknown is what front ends take for no hint',
+        response: { 200: Environment },
+      },
+    },
+    async () => ({ cni: 'unknown', ip_family: 'unknown', policy_enforcement: 'unknown', nodes: 0 }),
+  )
+}
