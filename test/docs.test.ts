@@ -127,7 +127,8 @@ test('each command and each option has a sentence in --help', () => {
     { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false },
     () => {},
   )
-  const silent = program.commands.flatMap((command) => [
+  const all = program.commands.flatMap((command) => [command, ...command.commands])
+  const silent = all.flatMap((command) => [
     ...(command.description() === '' ? [command.name()] : []),
     ...command.options
       .filter((option) => option.description === '')

@@ -47,6 +47,23 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan policy lint --from samples/policies',
     'portolan policy lint --from samples/policies -o json',
   ],
+  policy: ['portolan policy matrix --from samples/shop', 'portolan policy eval --help'],
+  'policy eval': [
+    'portolan policy eval --from samples/shop --source shop/client --to shop/svc/web --port 80',
+    'portolan policy eval --from samples/policies --source shop/deploy/web --to shop/sts/db --port 5432',
+  ],
+  'policy matrix': [
+    'portolan policy matrix --from samples/policies',
+    'portolan policy matrix --from samples/policies --focus shop/db --explain',
+  ],
+  'policy diff': [
+    'portolan policy diff samples/shop samples/policies',
+    'portolan policy diff samples/shop samples/policies -o md',
+  ],
+  'policy lint': [
+    'portolan policy lint --from samples/policies',
+    'portolan policy lint --from samples/policies -o json',
+  ],
   demo: ['portolan demo', 'portolan demo --help'],
 }
 

@@ -31,11 +31,15 @@ export function buildProgram(io: Io, end: (code: ExitCode) => void): Command {
     .configureHelp({ helpWidth: 80, minWidthToWrap: 20 })
   const runOn = (other: Io, argv: readonly string[]): Promise<ExitCode> => runPortolan(argv, other)
   for (const add of commands) add(program, { io, end, runOn })
-  for (const command of program.commands) {
-    command.copyInheritedSettings(program).addHelpText('after', commandHelp(command.name()))
-    refuseRepeats(command)
-  }
+  for (const command of program.commands) settle(command, program, command.name())
   return program
+}
+
+/** `name` is the words that call the command: `policy eval`. */
+function settle(command: Command, above: Command, name: string): void {
+  command.copyInheritedSettings(above).addHelpText('after', commandHelp(name))
+  refuseRepeats(command)
+  for (const one of command.commands) settle(one, command, `${name} ${one.name()}`)
 }
 
 /** Help for a command that is not there is the error that the command is not there. */

@@ -1,0 +1,72 @@
+/** `portolan policy diff`: the connections that two inputs allow differently. */
+import { type Command, Option } from 'commander'
+import { dump } from 'js-yaml'
+import { Failure } from '#base/failure'
+import type { Finding } from '#base/finding'
+import { buildMatrix } from '#verify/policy/build-matrix'
+import { diffMatrices, type MatrixChange } from '#verify/policy/diff-matrices'
+import type { Matrix } from '#verify/policy/matrix'
+import { printDiffCsv, printDiffMarkdown, printDiffText } from '#verify/policy/print-matrix'
+import type { CommandContext, ExitCode } from './command'
+import type { Io } from './io'
+import { addPolicyWorldOptions, type PolicyWorldOptions, readPolicyWorld } from './policy-world'
+import { printFindings } from './print-findings'
+
+type DiffOptions = PolicyWorldOptions & {
+  readonly services?: boolean
+  readonly ipv6?: boolean
+  readonly output: 'text' | 'json' | 'yaml' | 'csv' | 'md'
+}
+
+export function addPolicyDiff(policy: Command, { io, end }: CommandContext): void {
+  const command = policy
+    .command('diff')
+    .description('compare the matrices of two inputs: connections added (+), removed (-) and changed (~)')
+    .argument('<F1>', 'the objects before: a file, a folder, or - for standard input')
+    .argument('<F2>', 'the objects after')
+  addPolicyWorldOptions(command)
+    .option('--services', 'Services as targets too')
+    .option('--ipv6', 'ranges of IPv6 addresses too')
+    .addOption(
+      new Option('-o, --output <format>', 'output').choices(['text', 'json', 'yaml', 'csv', 'md']).default('text'),
+    )
+    .action(async (before: string, after: string, options: DiffOptions) => {
+      end(await runDiff(io, [before, after], options))
+    })
+}
+
+async function runDiff(io: Io, [before, after]: readonly [string, string], options: DiffOptions): Promise<ExitCode> {
+  if (before === '-' && after === '-') {
+    throw new Failure('usage.bad-argument', 'standard input (-) is named twice, but can be read once; name it once')
+  }
+  const findings: Finding[] = []
+  const read = async (path: string): Promise<Matrix> => {
+    const input = await readPolicyWorld(io, [path], options)
+    findings.push(...input.findings)
+    return buildMatrix(input.world, {
+      ipv6: options.ipv6 === true,
+      ...(options.services === true && { slices: input.slices }),
+    })
+  }
+  const changes = diffMatrices(await read(before), await read(after))
+  printFindings(io, findings)
+  io.out(print(changes, options.output))
+  return changes.length === 0 ? 0 : 1
+}
+
+function print(changes: readonly MatrixChange[], output: DiffOptions['output']): string {
+  switch (output) {
+    case 'text':
+      return changes.length === 0 ? 'no connection differs\n' : printDiffText(changes)
+    case 'json':
+      return `${JSON.stringify(changes, undefined, 2)}\n`
+    case 'yaml':
+      return dump(changes, { lineWidth: 120 })
+    case 'csv':
+      return printDiffCsv(changes)
+    case 'md':
+      return printDiffMarkdown(changes)
+    default:
+      return output satisfies never
+  }
+}

@@ -1,0 +1,220 @@
+/** The two ends of a connection as the command line names them: pods, workloads, Services, nodes, addresses, entities. */
+import { Failure } from '#base/failure'
+import { canonicalIp, explainBadIp, parseIp } from '#base/ip'
+import { compareText, listOf } from '#base/text'
+import { isEntity } from '#compile/identities/entities'
+import type { Cluster } from '#model/cluster'
+import { nodeIps } from '#model/node'
+import type { Pod } from '#model/pod'
+import { matchesSelector } from '#model/selector'
+import type { Service } from '#model/service'
+import { type WorkloadKind, workloadKey } from '#model/workload'
+import type { Party } from '#trace/policy/party'
+import { hasEnded } from '#trace/policy/party-facts'
+import { ownerOf } from '#verify/policy/pod-owner'
+
+export type NamedParty = { readonly name: string; readonly party: Party }
+
+/** A Service stands for its backends, which depend on the port. */
+export type PolicyEnd =
+  | {
+      readonly kind: 'parties'
+      readonly name: string
+      readonly parties: readonly [NamedParty, ...NamedParty[]]
+      readonly note?: string
+    }
+  | { readonly kind: 'service'; readonly name: string; readonly service: Service; readonly note?: string }
+
+export type EndSetting = {
+  readonly cluster: Cluster
+  readonly semantics: 'k8s' | 'cilium'
+  readonly namespace: string
+  readonly flag: '--source' | '--to'
+}
+
+const forms = 'NS/POD, NS/KIND/NAME, NS/svc/NAME, node/NAME or an IP address'
+
+export function parseEnd(text: string, setting: EndSetting): PolicyEnd {
+  const parts = text.split('/')
+  if (parts.some((part) => part === '') || parts.length > 3) {
+    throw usage(`${setting.flag} ${text} is none of ${forms}`)
+  }
+  const [first = '', second = '', third = ''] = parts
+  if (parts.length === 1) return parseWord(text, setting)
+  if (parts.length === 3) return endOfKind(setting, { namespace: first, kind: second, name: third })
+  if (isNodeWord(first)) return nodeEnd(setting, second)
+  const isKind = kindOf(first) !== undefined && !setting.cluster.pods.has(text)
+  if (isKind) return endOfKind(setting, { namespace: setting.namespace, kind: first, name: second })
+  return podEnd(setting, `${first}/${second}`)
+}
+
+function usage(sentence: string): Failure {
+  return new Failure('usage.bad-argument', sentence)
+}
+
+function isNodeWord(word: string): boolean {
+  return /^(?:node|nodes|no)$/i.test(word)
+}
+
+function parseWord(text: string, setting: EndSetting): PolicyEnd {
+  const looksLikeIp = /^[\d.]+$|:/.test(text)
+  const ip = canonicalIp(text)
+  if (ip !== undefined) return addressEnd(setting, ip)
+  if (looksLikeIp) throw usage(`${setting.flag}: ${explainBadIp(text)}`)
+  if (!isEntity(text)) return podEnd(setting, `${setting.namespace}/${text}`)
+  if (setting.semantics === 'cilium') return single(text, { kind: 'entity', name: text })
+  throw usage(`${setting.flag} ${text} is an entity of Cilium; add --semantics cilium, or name ${forms}`)
+}
+
+function single(name: string, party: Party, note?: string): PolicyEnd {
+  return { kind: 'parties', name, parties: [{ name, party }], ...(note !== undefined && { note }) }
+}
+
+/** An address that the input knows is its holder's. */
+function addressEnd(setting: EndSetting, text: string): PolicyEnd {
+  const { cluster, flag } = setting
+  const ip = parseIp(text)
+  if (ip === undefined) throw usage(explainBadIp(text))
+  const node = [...cluster.nodes.values()].find((one) => nodeIps(one).includes(text))
+  if (node !== undefined) {
+    const { name } = node.meta
+    return single(`node/${name}`, { kind: 'node', node }, `${text} is the address of node ${name}`)
+  }
+  const pod = [...cluster.pods.values()].find((one) => one.podIPs.includes(text) && !hasEnded(one))
+  if (pod !== undefined) {
+    const name = nameOf(pod)
+    return single(name, { kind: 'pod', pod }, `${text} is the address of pod ${name}`)
+  }
+  const service = [...cluster.services.values()].find((one) => addressesOf(one).includes(text))
+  if (service === undefined) return single(text, { kind: 'address', ip })
+  const end = serviceEnd(setting, `${service.meta.namespace}/${service.meta.name}`)
+  if (flag === '--source')
+    throw usage(`--source ${text} is the address of ${end.name}, which sends nothing; name its pods`)
+  return { ...end, note: `${text} is an address of ${end.name}` }
+}
+
+function addressesOf(service: Service): readonly string[] {
+  const ingress = service.loadBalancerIngress.flatMap(({ ip }) => ip ?? [])
+  return [...service.clusterIPs, ...service.externalIPs, ...ingress]
+}
+
+function nodeEnd({ cluster, flag }: EndSetting, name: string): PolicyEnd {
+  const node = cluster.nodes.get(name)
+  if (node !== undefined) return single(`node/${name}`, { kind: 'node', node })
+  throw notFound(`${flag} node/${name}: no Node has that name`, [...cluster.nodes.keys()], 'Node')
+}
+
+function notFound(sentence: string, names: readonly string[], noun: string): Failure {
+  const known = names.length === 0 ? `the input has no ${noun}` : `there are ${listOf([...names].sort(compareText))}`
+  return new Failure('usage.not-found', `${sentence}: ${known}`)
+}
+
+function nameOf({ meta }: Pod): string {
+  return `${meta.namespace}/${meta.name}`
+}
+
+function podEnd(setting: EndSetting, key: string): PolicyEnd {
+  const { cluster, flag } = setting
+  const pod = cluster.pods.get(key)
+  const [namespace = '', name = ''] = key.split('/')
+  if (pod === undefined) {
+    const [workload, second] = [...cluster.workloads.values()].filter(
+      ({ meta }) => meta.namespace === namespace && meta.name === name,
+    )
+    const isService = cluster.services.has(key)
+    const isOther = second !== undefined || (isService && flag === '--to')
+    if (workload !== undefined && !isOther) return workloadEnd(setting, { namespace, kind: workload.kind, name })
+    if (workload !== undefined) {
+      const words = [workload, second].flatMap((one) => (one === undefined ? [] : [one.kind.toLowerCase()]))
+      const ways = [...words, ...(isService ? ['svc'] : [])].map((word) => `${namespace}/${word}/${name}`)
+      throw usage(`${flag} ${key} is no pod, and may mean others; write ${listOf(ways).replace(' and ', ' or ')}`)
+    }
+    if (isService) throw usage(`${flag} ${key} is no pod but a Service; write ${namespace}/svc/${name}`)
+    const near = [...cluster.pods.keys()].filter((other) => other.startsWith(`${namespace}/`))
+    throw notFound(`${flag} ${key}: no Pod has that name`, near.length > 0 ? near : [...cluster.pods.keys()], 'Pod')
+  }
+  if (hasEnded(pod)) throw usage(`${flag} ${key}: the pod has ended (${pod.phase}) and holds no address`)
+  return single(key, { kind: 'pod', pod })
+}
+
+const kindWords: Readonly<Record<string, WorkloadKind | 'Service' | 'Pod'>> = {
+  po: 'Pod',
+  pod: 'Pod',
+  pods: 'Pod',
+  svc: 'Service',
+  service: 'Service',
+  services: 'Service',
+  deploy: 'Deployment',
+  deployment: 'Deployment',
+  deployments: 'Deployment',
+  rs: 'ReplicaSet',
+  replicaset: 'ReplicaSet',
+  replicasets: 'ReplicaSet',
+  sts: 'StatefulSet',
+  statefulset: 'StatefulSet',
+  statefulsets: 'StatefulSet',
+  ds: 'DaemonSet',
+  daemonset: 'DaemonSet',
+  daemonsets: 'DaemonSet',
+  job: 'Job',
+  jobs: 'Job',
+  cj: 'CronJob',
+  cronjob: 'CronJob',
+  cronjobs: 'CronJob',
+}
+
+function kindOf(word: string): WorkloadKind | 'Service' | 'Pod' | undefined {
+  const key = word.toLowerCase()
+  return Object.hasOwn(kindWords, key) ? kindWords[key] : undefined
+}
+
+type Named = { readonly namespace: string; readonly kind: string; readonly name: string }
+
+function endOfKind(setting: EndSetting, { namespace, kind: word, name }: Named): PolicyEnd {
+  const kind = kindOf(word)
+  if (kind === 'Pod') return podEnd(setting, `${namespace}/${name}`)
+  if (kind === 'Service') {
+    const end = serviceEnd(setting, `${namespace}/${name}`)
+    if (setting.flag === '--to') return end
+    throw usage(`--source ${namespace}/${word}/${name} is a Service, which sends nothing; name its pods`)
+  }
+  return workloadEnd(setting, { namespace, kind: kind ?? word, name })
+}
+
+function serviceEnd({ cluster, flag }: EndSetting, key: string): PolicyEnd {
+  const service = cluster.services.get(key)
+  if (service !== undefined) return { kind: 'service', name: `Service ${key}`, service }
+  throw notFound(`${flag}: no Service is named ${key}`, [...cluster.services.keys()], 'Service')
+}
+
+function workloadEnd({ cluster, flag }: EndSetting, { namespace, kind, name }: Named): PolicyEnd {
+  const pods = [...cluster.pods.values()].filter(
+    (pod) => pod.meta.namespace === namespace && !hasEnded(pod) && belongsTo(cluster, pod, { namespace, kind, name }),
+  )
+  const parties = pods
+    .sort((a, b) => compareText(a.meta.name, b.meta.name))
+    .map((pod) => ({
+      name: nameOf(pod),
+      party: { kind: 'pod', pod } as const,
+    }))
+  const [first, ...rest] = parties
+  const shown = `${kind} ${namespace}/${name}`
+  if (first !== undefined) return { kind: 'parties', name: shown, parties: [first, ...rest] }
+  if (cluster.workloads.has(workloadKey(kind, { namespace, name }))) {
+    throw new Failure('usage.not-found', `${flag}: ${shown} has no pods, in the input or implied`)
+  }
+  const known = [...cluster.workloads.values()].map(
+    ({ kind: own, meta }) => `${meta.namespace}/${own.toLowerCase()}/${meta.name}`,
+  )
+  throw notFound(`${flag}: there is no ${shown}`, known, 'workload')
+}
+
+/** By owner, or by name and labels where owner references are missing. */
+function belongsTo(cluster: Cluster, pod: Pod, { namespace, kind, name }: Named): boolean {
+  const owner = ownerOf(cluster, pod)
+  if (owner.kind === kind && owner.name === name) return true
+  if (pod.meta.ownerReferences.some((one) => one.kind === kind && one.name === name)) return true
+  const workload = cluster.workloads.get(workloadKey(kind, { namespace, name }))
+  if (workload?.selector === undefined || pod.meta.ownerReferences.length > 0) return false
+  return pod.meta.name.startsWith(`${name}-`) && matchesSelector(workload.selector, pod.meta.labels)
+}

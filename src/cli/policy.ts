@@ -1,0 +1,16 @@
+/** `portolan policy`: the commands about network policies, each in a file of its own. */
+import type { Command } from 'commander'
+import type { AddCommand, CommandContext } from './command'
+import { addPolicyDiff } from './policy-diff'
+import { addPolicyEval } from './policy-eval'
+import { addPolicyLint } from './policy-lint'
+import { addPolicyMatrix } from './policy-matrix'
+
+const commands: readonly AddCommand[] = [addPolicyEval, addPolicyMatrix, addPolicyDiff, addPolicyLint]
+
+export function addPolicy(program: Command, context: CommandContext): void {
+  const policy = program
+    .command('policy')
+    .description('network policies: may a packet pass, who may reach whom, what differs, what is suspicious')
+  for (const add of commands) add(policy, context)
+}

@@ -1,0 +1,126 @@
+/** Builds the matrix of a cluster: every ordered pair of workloads, and each of them with the addresses outside. */
+import { type Family, ipFromBigint, printIp } from '#base/ip'
+import { compareText } from '#base/text'
+import type { EndpointSlice } from '#model/endpoint-slice'
+import type { Party } from '#trace/policy/party'
+import { addressOf } from '#trace/policy/party-facts'
+import type { PolicyWorld } from '#trace/policy/world'
+import { exposureRows } from './exposure'
+import type { Matrix, MatrixRow, OutsideEnd, WorkloadEnd } from './matrix'
+import { hasFamily, type Lanes, lanesOf } from './matrix-lanes'
+import { type OutsideRange, outsideRanges } from './outside-ranges'
+import { serviceRows } from './service-rows'
+import { workloadEnds } from './workload-ends'
+
+export type MatrixOptions = {
+  /** Addresses outside of IPv6 too. */
+  readonly ipv6?: boolean
+  /** The slices that tell Services' backends; without them no Service is a row. */
+  readonly slices?: readonly EndpointSlice[]
+  /** Pods that do not exist yet. */
+  readonly exposure?: boolean
+}
+
+/** Rows are sorted by source, then by target; ranges of addresses stand in their own order. */
+export function buildMatrix(world: PolicyWorld, options: MatrixOptions = {}): Matrix {
+  const lanes = lanesOf(world)
+  const families: readonly Family[] = options.ipv6 === true ? ['ipv4', 'ipv6'] : ['ipv4']
+  const outside = families.map((family) => outsideOf(lanes, family))
+  const workloads = workloadEnds(
+    world.cluster,
+    lanes,
+    outside.flatMap(({ classes }) => classes),
+  )
+  const rows = [
+    ...pairRows(lanes, workloads),
+    ...outside.flatMap((one) => workloads.flatMap((workload) => outsideRows(lanes, workload, one))),
+    ...(options.slices === undefined ? [] : serviceRows(lanes, workloads, options.slices)),
+  ]
+  const exposed = options.exposure === true ? exposureRows(lanes, workloads) : []
+  return { rows: [...rows.sort(compareRows), ...exposed], workloads }
+}
+
+function pairRows(lanes: Lanes, workloads: readonly WorkloadEnd[]): readonly MatrixRow[] {
+  const { cluster } = lanes.world
+  const ends = workloads.map((end) => ({
+    end,
+    id: lanes.classOf(end.members[0]),
+    family: addressOf(cluster, end.members[0], undefined)?.family,
+  }))
+  const rows: MatrixRow[] = []
+  for (const source of ends) {
+    for (const target of ends) {
+      if (source === target) continue
+      const conn =
+        source.family === target.family
+          ? lanes.text(source.id, target.id)
+          : lanes.textOf(source.end.members[0], target.end.members[0])
+      if (conn !== '') rows.push({ src: source.end, dst: target.end, conn })
+    }
+  }
+  return rows
+}
+
+type Outside = {
+  readonly family: Family
+  readonly ranges: readonly OutsideRange[]
+  /** Of each range. */
+  readonly classes: readonly number[]
+}
+
+function outsideOf(lanes: Lanes, family: Family): Outside {
+  const ranges = outsideRanges(lanes.world, family)
+  return { family, ranges, classes: ranges.map(({ example }) => lanes.classOf({ kind: 'address', ip: example })) }
+}
+
+function outsideRows(lanes: Lanes, workload: WorkloadEnd, { family, ranges, classes }: Outside): readonly MatrixRow[] {
+  const member = workload.members.find((party) => party.kind !== 'pod' || hasFamily(party.pod, family))
+  if (member === undefined) return []
+  const id = lanes.classOf(member, family)
+  const ingress = joinRanges(ranges, (at) => lanes.text(classes[at] ?? 0, id))
+  const egress = joinRanges(ranges, (at) => lanes.text(id, classes[at] ?? 0))
+  return [
+    ...ingress.map(({ end, conn }) => ({ src: end, dst: workload, conn })),
+    ...egress.map(({ end, conn }) => ({ src: workload, dst: end, conn })),
+  ]
+}
+
+type Joined = { readonly end: OutsideEnd; readonly conn: string }
+
+/** Neighbours with the same connection are one range. */
+function joinRanges(ranges: readonly OutsideRange[], textOf: (at: number) => string): readonly Joined[] {
+  const joined: Joined[] = []
+  let start = 0
+  for (let at = 1; at <= ranges.length; at++) {
+    const conn = textOf(start)
+    if (at < ranges.length && textOf(at) === conn) continue
+    const [first, last] = [ranges[start], ranges[at - 1]]
+    if (conn !== '' && first !== undefined && last !== undefined) joined.push({ end: endOf(first, last), conn })
+    start = at
+  }
+  return joined
+}
+
+function endOf({ family, from, example }: OutsideRange, { to }: OutsideRange): OutsideEnd {
+  const party: Party = { kind: 'address', ip: example }
+  return { kind: 'outside', name: rangeName(family, from, to), family, from, to, example: party }
+}
+
+export function rangeName(family: Family, from: bigint, to: bigint): string {
+  return `${printIp(ipFromBigint(family, from))}-${printIp(ipFromBigint(family, to))}[External]`
+}
+
+/** Addresses first, in their own order, as a text would put 9.0.0.0 behind 10.0.0.0. */
+export function compareRows(a: MatrixRow, b: MatrixRow): number {
+  return compareEnds(a.src, b.src) || compareEnds(a.dst, b.dst)
+}
+
+function compareEnds(a: MatrixRow['src'], b: MatrixRow['src']): number {
+  if (a === b) return 0
+  if (a.kind !== 'outside' || b.kind !== 'outside') {
+    const rank = Number(a.kind !== 'outside') - Number(b.kind !== 'outside')
+    return rank || compareText(a.name, b.name)
+  }
+  if (a.family !== b.family) return a.family === 'ipv4' ? -1 : 1
+  return a.from < b.from ? -1 : a.from > b.from ? 1 : 0
+}

@@ -1,0 +1,54 @@
+/** Connections between members of two ends, by their classes: asked once a pair of classes, as text once a set. */
+import type { Family } from '#base/ip'
+import type { Pod } from '#model/pod'
+import { type ConnectionSet, portsBetween } from '#trace/policy/decide'
+import type { Party } from '#trace/policy/party'
+import { commonFamily } from '#trace/policy/party-facts'
+import { classOf, type PolicyWorld } from '#trace/policy/world'
+import { printConnections } from './connection-text'
+
+/** `text` is empty for no connection. */
+export type Lanes = {
+  readonly world: PolicyWorld
+  readonly classOf: (party: Party, family?: Family) => number
+  readonly between: (source: number, target: number) => ConnectionSet
+  readonly text: (source: number, target: number) => string
+  /** Over the family that both have. */
+  readonly textOf: (source: Party, target: Party) => string
+}
+
+export function lanesOf(world: PolicyWorld): Lanes {
+  const sets = new Map<number, ConnectionSet>()
+  const texts = new Map<ConnectionSet, string>()
+  const between = (source: number, target: number): ConnectionSet => {
+    const key = source * 0x1000000 + target
+    const known = sets.get(key)
+    if (known !== undefined) return known
+    const set = portsBetween(world, source, target)
+    sets.set(key, set)
+    return set
+  }
+  const text = (source: number, target: number): string => {
+    const set = between(source, target)
+    const known = texts.get(set)
+    if (known !== undefined) return known
+    const printed = printConnections(set)
+    texts.set(set, printed)
+    return printed
+  }
+  return {
+    world,
+    classOf: (party, family) => classOf(world, party, family).id,
+    between,
+    text,
+    textOf: (source, target) => {
+      const family = commonFamily(world.cluster, source, target)
+      return text(classOf(world, source, family).id, classOf(world, target, family).id)
+    },
+  }
+}
+
+/** A pod without any address may get one of either family. */
+export function hasFamily({ podIPs }: Pod, family: Family): boolean {
+  return podIPs.length === 0 || podIPs.some((ip) => ip.includes(':') === (family === 'ipv6'))
+}
