@@ -47,22 +47,9 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan policy lint --from samples/policies',
     'portolan policy lint --from samples/policies -o json',
   ],
-  policy: ['portolan policy matrix --from samples/shop', 'portolan policy eval --help'],
-  'policy eval': [
-    'portolan policy eval --from samples/shop --source shop/client --to shop/svc/web --port 80',
-    'portolan policy eval --from samples/policies --source shop/deploy/web --to shop/sts/db --port 5432',
-  ],
-  'policy matrix': [
-    'portolan policy matrix --from samples/policies',
-    'portolan policy matrix --from samples/policies --focus shop/db --explain',
-  ],
-  'policy diff': [
-    'portolan policy diff samples/shop samples/policies',
-    'portolan policy diff samples/shop samples/policies -o md',
-  ],
-  'policy lint': [
-    'portolan policy lint --from samples/policies',
-    'portolan policy lint --from samples/policies -o json',
+  'policy explain': [
+    'portolan policy explain --policy samples/traffic-policy/web.yaml --path Private --src 10.0.0.1 --dst 10.0.0.2 --proto tcp --dport 80',
+    'portolan policy explain --policy tenant/web --from samples/traffic-policy --src fd00::1 --dst fd00::2 --proto icmpv6 --icmp-type 128',
   ],
   demo: ['portolan demo', 'portolan demo --help'],
 }

@@ -1,12 +1,13 @@
-/** `portolan policy`: the commands about network policies, each in a file of its own. */
+/** `portolan policy`: the commands about network policies and traffic policies, each in a file of its own. */
 import type { Command } from 'commander'
 import type { AddCommand, CommandContext } from './command'
 import { addPolicyDiff } from './policy-diff'
 import { addPolicyEval } from './policy-eval'
+import { addPolicyExplain } from './policy-explain'
 import { addPolicyLint } from './policy-lint'
 import { addPolicyMatrix } from './policy-matrix'
 
-const commands: readonly AddCommand[] = [addPolicyEval, addPolicyMatrix, addPolicyDiff, addPolicyLint]
+const commands: readonly AddCommand[] = [addPolicyEval, addPolicyMatrix, addPolicyDiff, addPolicyLint, addPolicyExplain]
 
 export function addPolicy(program: Command, context: CommandContext): void {
   const policy = program

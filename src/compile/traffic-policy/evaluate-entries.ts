@@ -4,13 +4,17 @@ import { containsIp } from '#base/prefix'
 import { type Entry, hasIcmp, hasPorts, needsTransport } from './entry'
 import type { Decision, PolicyPacket } from './policy-packet'
 
-export function evaluateEntries(entries: readonly Entry[], packet: PolicyPacket): Decision {
+export function evaluateEntries({ entries, stateful }: EntryList, packet: PolicyPacket): Decision {
+  // A later fragment that may pass has its first's row in the connection map, and asks no rule.
+  if (packet.isLaterFragment === true && stateful) return { verdict: 'deny', reason: 'fragment' }
   if (typeof packet.protocol === 'number') return { verdict: 'deny', reason: 'unsupported' }
   for (const entry of entries) {
     if (takes(entry, packet)) return { verdict: entry.action, reason: 'rule', rule: entry.rule }
   }
-  return { verdict: 'deny', reason: packet.isLaterFragment === true ? 'fragment' : 'no_match' }
+  return { verdict: 'deny', reason: 'no_match' }
 }
+
+export type EntryList = { readonly entries: readonly Entry[]; readonly stateful: boolean }
 
 function takes(entry: Entry, packet: PolicyPacket): boolean {
   const { family, protocol, source, destination, paths } = entry

@@ -6,11 +6,12 @@ import { type Ip, ipToBigint, parseIp } from '#base/ip'
 import type { TrafficMatch, TrafficPolicySpec, TrafficRule } from '#model/traffic-policy-schema'
 import type { Decision, PolicyPacket } from './policy-packet'
 
-export function evaluatePolicy(spec: TrafficPolicySpec, packet: PolicyPacket): Decision {
+export function evaluatePolicy({ rules, stateful = true }: TrafficPolicySpec, packet: PolicyPacket): Decision {
+  if (packet.isLaterFragment === true && stateful) return { verdict: 'deny', reason: 'fragment' }
   if (typeof packet.protocol === 'number') return { verdict: 'deny', reason: 'unsupported' }
-  const rule = spec.rules.findIndex((one) => decides(one, packet))
-  const { [rule]: found } = spec.rules
-  if (found === undefined) return { verdict: 'deny', reason: packet.isLaterFragment === true ? 'fragment' : 'no_match' }
+  const rule = rules.findIndex((one) => decides(one, packet))
+  const { [rule]: found } = rules
+  if (found === undefined) return { verdict: 'deny', reason: 'no_match' }
   return { verdict: found.action === 'Allow' ? 'allow' : 'deny', reason: 'rule', rule }
 }
 

@@ -27,7 +27,7 @@ test('27: for 10,000 random policies and packets, policy and entries agree on ve
       }
       for (const packet of packets) {
         const decision = evaluatePolicy(spec, packet)
-        const compiled = evaluateEntries(compilation.compiled.entries, packet)
+        const compiled = evaluateEntries(compilation.compiled, packet)
         if (!isSameDecision(compiled, decision)) expect(compiled).toEqual(decision)
         met[decision.reason as keyof typeof met]++
       }

@@ -1,4 +1,7 @@
-/** What a policy asks of a packet, and the answer: the one question that every decider is asked. */
+/**
+ * What a policy asks of a packet, and the answer: the one question that every decider is asked. The packet is one that no
+ * connection lets pass and that the link itself does not need, so that the rules are asked.
+ */
 import type { Ip } from '#base/ip'
 import type { Action, EntryProtocol, PathClass } from './entry'
 import type { Reason } from './reasons'
