@@ -10,7 +10,6 @@ import { addFlows } from './flows'
 import { addIptables } from './iptables'
 import { addNftables } from './nftables'
 import { addPolicy } from './policy'
-import { addPolicy } from './policy'
 import { addResolvConf } from './resolv-conf'
 import { addTrace } from './trace'
 import { addWho } from './who'
@@ -23,7 +22,6 @@ export const commands: readonly AddCommand[] = [
   addExplain,
   addDns,
   addResolvConf,
-  addPolicy,
   addPolicy,
   addBroker,
   addFlows,
