@@ -32,6 +32,9 @@ function reasonsOf(walk: TierWalk, lane: Lane, at: LanePoint): Judgement['becaus
     ...(walk.normal === undefined ? [] : reasonsOfNormal(walk.normal, context)),
     ...(walk.baseline === undefined ? [] : reasonsOfTier(walk.baseline, context)),
     ...(walk.isDefault ? [reasonOfDefault(context)] : []),
+    ...(walk.isEitherWay
+      ? [{ code: 'policy.either-way', sentence: `whatever is open here, it comes to the same: ${walk.decision}` }]
+      : []),
   ]
   const [first = reasonOfDefault(context), ...rest] = reasons
   return [first, ...rest]

@@ -201,6 +201,15 @@ describe('subjects, peers and ports', () => {
     expect(tiers).toBe('[ANP] Undecided')
   })
 
+  test('where whatever is open comes to the same, the answer is known', () => {
+    const names = (action: string, name: string): Raw => to(action, { domainNames: [name] })
+    const same = adminPolicy('a', 5, { egress: [names('Allow', 'example.com'), names('Deny', 'example.com')] })
+    expect(ask(same).may('x/a', '8.8.8.8', 'TCP 80')).toBe('yes')
+    expect(sentencesOf(ask(same).answer('x/a', '8.8.8.8', 'TCP 80').egress)).toContain('it comes to the same: allowed')
+    const other = adminPolicy('a', 5, { egress: [names('Allow', 'example.com'), names('Deny', 'example.org')] })
+    expect(ask(other).may('x/a', '8.8.8.8', 'TCP 80')).toBe('unknown')
+  })
+
   test.each([
     ['no ports is every port and protocol', {}, 'ICMP 8', 'no'],
     ['a number has TCP when nothing is said', { ports: [{ portNumber: { port: 80 } }] }, 'TCP 80', 'no'],

@@ -4,6 +4,7 @@
  */
 import type { CompiledPolicy, RuleAction, RuleTier } from '#compile/policy/policy-rule'
 import type { Decision } from './answer'
+import { textOfPeer } from './peer-text'
 import { hasPorts } from './port-match'
 import type { Lane, LanePoint, RuleAtPort } from './semantics'
 
@@ -35,9 +36,41 @@ export type TierWalk = {
   readonly baseline?: TierRun
   /** Nothing decided: what no policy speaks of is allowed. */
   readonly isDefault: boolean
+  /** Something is open, but whatever it is comes to the same. */
+  readonly isEitherWay?: true
 }
 
 export function walkTiers(lane: Lane, rules: readonly RuleAtPort[], at: LanePoint): TierWalk {
+  const walk = walkOnce(lane, rules, at)
+  if (walk.decision !== 'unknown') return walk
+  const meanings = meaningsOf(rules)
+  if (meanings === undefined) return walk
+  const decisions = new Set(meanings.map((meaning) => walkOnce(lane, meaning, at).decision))
+  const [only] = decisions
+  return decisions.size === 1 && only !== undefined && only !== 'unknown'
+    ? { ...walk, decision: only, isEitherWay: true }
+    : walk
+}
+
+const mostOpenPeers = 6
+
+/**
+ * The rules as they are for each thing that open peers may turn out to be; a peer that stands in two rules is the same in
+ * both. Undefined when nothing is open, or too much to try.
+ */
+function meaningsOf(rules: readonly RuleAtPort[]): readonly (readonly RuleAtPort[])[] | undefined {
+  const open = [...new Set(rules.flatMap(({ isCertain, peers }) => (isCertain ? [] : peers.map(textOfPeer))))]
+  if (open.length === 0 || open.length > mostOpenPeers) return undefined
+  return Array.from({ length: 2 ** open.length }, (_, bits) => {
+    const matches = new Set(open.filter((_, at) => (bits >> at) % 2 === 1))
+    return rules.flatMap((rule) => {
+      if (rule.isCertain) return [rule]
+      return rule.peers.some((peer) => matches.has(textOfPeer(peer))) ? [{ ...rule, isCertain: true }] : []
+    })
+  })
+}
+
+function walkOnce(lane: Lane, rules: readonly RuleAtPort[], at: LanePoint): TierWalk {
   const { nearness } = lane
   if (nearness === 'same-pod' || nearness === 'same-node') {
     return { decision: 'allowed', bypass: nearness, isDefault: false }

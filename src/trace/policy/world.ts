@@ -2,6 +2,7 @@
 import type { PeerMatch, PolicyRule } from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
 import { cutAddresses } from './address-atoms'
+import { textOfPeer } from './peer-text'
 import type { PolicyWorld, WorldMemory } from './policy-world'
 import type { Semantics } from './semantics'
 
@@ -56,11 +57,4 @@ function numberPeers(rules: readonly PolicyRule[]): Pick<PolicyWorld, 'peerIds' 
     }
   }
   return { peerIds, peerCount: ids.size }
-}
-
-/** Everything but the path. What a semantics of its own reads is told by its text alone. */
-function textOfPeer(peer: PeerMatch): string {
-  if (peer.kind === 'own') return `own ${peer.text}`
-  const { path: _, ...rest } = peer
-  return JSON.stringify(rest)
 }
