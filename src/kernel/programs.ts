@@ -1,4 +1,5 @@
 /** Programs: loaded from an assembled listing, and run on packets that user space makes. */
+import { closeSync } from 'node:fs'
 import { linkProgram, type Program } from '#compile/bpf/assemble'
 import { disassembleAround } from '#compile/bpf/disassemble'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
@@ -85,4 +86,8 @@ export function testRun(bpf: Bpf, fd: number, run: TestRun): TestAnswer {
   })
   succeed(result, 'running a program on a test packet')
   return { verdict: bpf.answer.readInt32LE(4), nanoseconds: bpf.answer.readUInt32LE(36), context }
+}
+
+export function closeProgram(program: LoadedProgram): void {
+  closeSync(program.fd)
 }

@@ -30,7 +30,16 @@ export const modeNumbers = { off: 0, audit: 1, enforce: 2 } as const
 export type EnforcedMode = keyof typeof modeNumbers
 
 /** One row. A packet's path class is `(mark & markMask) >> markShift` where that is a class, and the mask is not zero. */
-export const configLayout = { mode: 0, markMask: 4, markShift: 8, size: 16 } as const
+export const configLayout = {
+  mode: 0,
+  markMask: 4,
+  markShift: 8,
+  /** The last publication's number: kept here, so that no process gives it twice. */
+  publication: 12,
+  /** Of the programs in the array, to tell whether they are this version's. */
+  fingerprint: 16,
+  size: 24,
+} as const
 
 /** A row a slot; the token is zero while the slot is free. */
 export const interfaceLayout = {
@@ -69,6 +78,7 @@ export const localAsks = 0x100
 export const connectionLayout = {
   token: 0,
   uidHash: 8,
+  binding: 16,
   /** Both as one number: generation, then publication. */
   version: 24,
   /** In the kernel's ticks. */

@@ -33,6 +33,7 @@ export function parseSnapshot(bytes: Uint8Array): Snapshot | undefined {
     direction: directionOf(view.getUint32(headerLayout.direction, true)),
     policyUid: parseUid(bytes),
     generation: view.getUint32(headerLayout.generation, true),
+    binding: view.getUint32(headerLayout.binding, true),
     publication: view.getUint32(headerLayout.publication, true),
     stateful: (view.getUint32(headerLayout.flags, true) & statefulFlag) !== 0,
     rules: Array.from({ length: ruleCount }, (_, index) => parseRule(view, rulesOffset + index * ruleLayout.size)),

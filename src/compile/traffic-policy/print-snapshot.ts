@@ -41,7 +41,7 @@ export function printSnapshot(snapshot: Snapshot): Uint8Array {
 }
 
 export function uidHash(uid: string): Uint8Array {
-  return sha256(utf8ToBytes(uid)).slice(0, 16)
+  return sha256(utf8ToBytes(uid)).slice(0, 8)
 }
 
 export function ruleNameHash(name: string): bigint {
@@ -76,6 +76,7 @@ function printHeader(bytes: Uint8Array, view: DataView, snapshot: Snapshot): voi
   view.setUint32(headerLayout.ruleCount, snapshot.rules.length, true)
   view.setBigUint64(headerLayout.token, snapshot.token, true)
   bytes.set(uidHash(snapshot.policyUid), headerLayout.uidHash)
+  view.setUint32(headerLayout.binding, snapshot.binding, true)
   view.setUint32(headerLayout.generation, snapshot.generation, true)
   view.setUint32(headerLayout.publication, snapshot.publication, true)
   view.setUint32(headerLayout.direction, directionNumbers[snapshot.direction], true)

@@ -10,11 +10,14 @@ export const headerLayout = {
   flags: 8,
   ruleCount: 12,
   token: 16,
-  /** SHA-256 of the UID, its first 16 bytes. */
+  /** SHA-256 of the UID, its first 8 bytes. */
   uidHash: 24,
+  binding: 32,
   generation: 40,
   publication: 44,
   direction: 48,
+  /** Always zero, which the verifier does not know: mixed into values that it should not follow. */
+  nothing: 56,
   uid: 64,
   uidLength: 64,
   size: 128,

@@ -17,6 +17,7 @@ function randomSnapshot(seed: number): Snapshot {
     direction: random.pick<Direction>(['ingress', 'egress']),
     policyUid: `00000000-0000-4000-8000-${String(seed).padStart(12, '0')}`,
     generation: random.between(1, 1000),
+    binding: random.between(1, 2 ** 31),
     publication: random.between(1, 2 ** 31),
     stateful: random.chance(0.5),
     rules: Array.from({ length: ruleCount }, (_, index) => ({

@@ -15,6 +15,8 @@ export type Snapshot = {
   /** The policy's UID, at most 64 bytes. */
   readonly policyUid: string
   readonly generation: number
+  /** The publication with which this policy came to stay here: connections end when it goes, not when it is edited. */
+  readonly binding: number
   /** Counts publications, failed ones too; two snapshots of one interface never share it. */
   readonly publication: number
   readonly stateful: boolean

@@ -1,0 +1,173 @@
+/** The part of the datapath's program that asks the entries, in order, until one matches. */
+import { type Label, reg } from '#compile/bpf/assembler'
+import { configLayout, connectionKeyLayout, prefixKeyLayout } from './datapath-maps'
+import { maxEntries, pathClasses } from './entry'
+import { context, type Emitter, fp, stack } from './program-frame'
+import { classBits, entriesOffset, entryLayout, headerLayout } from './snapshot-layout'
+
+/** The path class of a packet that stands for itself: by its mark, or by the prefix its remote end lies in. */
+export function emitPathClass(emitter: Emitter): void {
+  const { a } = emitter
+  const byPrefix = a.newLabel('path_by_prefix')
+  const none = a.newLabel('path_unclassified')
+  const done = a.newLabel('path_known')
+  a.loadMapValue(1, 'config', 0)
+  a.load('u32', 2, 1, configLayout.markMask)
+  a.load('u32', 3, 6, context.mark)
+  a.alu('and', 3, reg(2))
+  a.load('u32', 2, 1, configLayout.markShift)
+  a.alu('and', 2, 31)
+  a.alu('rsh', 3, reg(2))
+  a.jumpIf('eq', 3, 0, byPrefix)
+  a.jumpIf('ge', 3, pathClasses.length, byPrefix)
+  a.store('u8', fp, stack.path, reg(3))
+  a.jump(done)
+
+  a.place(byPrefix)
+  a.load('u32', 1, fp, stack.vpc)
+  a.jumpIf('eq', 1, 0, none)
+  emitPrefixKey(emitter)
+  a.loadMap(1, 'prefixes')
+  a.mov(2, reg(fp))
+  a.alu('add', 2, stack.buffer)
+  a.call('map_lookup_elem')
+  a.jumpIf('eq', 0, 0, none)
+  a.load('u32', 3, 0, 0)
+  a.jumpIf('ge', 3, pathClasses.length, none)
+  a.store('u8', fp, stack.path, reg(3))
+  a.jump(done)
+  a.place(none)
+  a.store('u8', fp, stack.path, 0)
+  a.place(done)
+}
+
+/** In the place where headers are copied to, which parsing no longer needs; r1 is the VPC. */
+function emitPrefixKey({ a }: Emitter): void {
+  const key = stack.buffer
+  const sized = a.newLabel('prefix_key_sized')
+  a.store('u32', fp, key + prefixKeyLayout.vpc, reg(1))
+  a.mov(2, 64 + 32)
+  a.load('u8', 1, fp, stack.key + connectionKeyLayout.kind)
+  a.alu('and', 1, 15)
+  a.store('u32', fp, key + prefixKeyLayout.family, reg(1))
+  a.jumpIf('eq', 1, 4, sized)
+  a.mov(2, 64 + 128)
+  a.place(sized)
+  a.store('u32', fp, key + prefixKeyLayout.length, reg(2))
+  for (let word = 0; word < 16; word += 4) {
+    a.load('u32', 1, fp, stack.key + connectionKeyLayout.remote + word)
+    a.store('u32', fp, key + prefixKeyLayout.address + word, reg(1))
+  }
+}
+
+/**
+ * Asks the snapshot on the stack; action and rule are on the stack then, r6 and r8 are the context and the snapshot
+ * again. Ports come first in an entry's tests: they tell most rules apart.
+ */
+export function emitEvaluate(emitter: Emitter, next: { readonly matched: Label; readonly noMatch: Label }): void {
+  const { a } = emitter
+  const loop = a.newLabel('next_entry')
+  const skip = a.newLabel('skip_entry')
+  const found = a.newLabel('entry_matches')
+  const none = a.newLabel('no_entry_left')
+  emitForgetValues(emitter)
+  a.load('u8', 1, fp, stack.path)
+  a.mov(2, classBits.firstPath)
+  a.alu('lsh', 2, reg(1))
+  a.load('u32', 5, fp, stack.classes)
+  a.alu('or', 5, reg(2))
+  a.load('u64', 7, fp, stack.snapshot)
+  a.load('u32', 8, 7, headerLayout.entryCount)
+  a.alu('add', 7, entriesOffset)
+  a.load('u16', 3, fp, stack.sourcePort)
+  a.load('u16', 4, fp, stack.destinationPort)
+  a.load('u64', 9, fp, stack.source)
+  a.load('u64', 6, fp, stack.destination)
+  a.mov(0, 0)
+
+  a.place(loop)
+  a.jumpIf('ge', 0, reg(8), none)
+  a.load('u32', 1, 7, entryLayout.forbidden)
+  a.jumpIf('set', 1, reg(5), skip)
+  emitEntryTests(emitter, skip)
+  a.jump(found)
+  a.place(skip)
+  a.alu('add', 7, entryLayout.size)
+  a.alu('add', 0, 1)
+  a.jumpIf('lt', 0, maxEntries, loop)
+
+  a.place(none)
+  restore(emitter)
+  a.jump(next.noMatch)
+  a.place(found)
+  a.load('u8', 1, 7, entryLayout.action)
+  a.store('u8', fp, stack.action, reg(1))
+  a.load('u8', 1, 7, entryLayout.rule)
+  a.store('u8', fp, stack.rule, reg(1))
+  restore(emitter)
+  a.jump(next.matched)
+}
+
+/**
+ * The verifier walks the entries once for each set of values that it believes the stack may hold. A byte written at a
+ * place it cannot tell (though it is always the first, and the byte that stands there) makes it forget the whole area.
+ */
+function emitForgetValues({ a }: Emitter): void {
+  a.load('u64', 5, fp, stack.snapshot)
+  a.load('u64', 5, 5, headerLayout.nothing)
+  for (const [start, length] of [
+    [stack.key, 48],
+    [stack.destination, 32],
+    [stack.hopLimit - 1, 48],
+  ] as const) {
+    a.mov(2, reg(5))
+    a.alu('and', 2, length - 1)
+    a.mov(3, reg(fp))
+    a.alu('add', 3, start)
+    a.alu('add', 3, reg(2))
+    a.load('u8', 4, fp, start)
+    a.store('u8', 3, 0, reg(4))
+  }
+}
+
+function restore({ a }: Emitter): void {
+  a.load('u64', 6, fp, stack.context)
+  a.load('u64', 8, fp, stack.snapshot)
+}
+
+function emitEntryTests({ a }: Emitter, skip: Label): void {
+  const portMiss = a.newLabel('other_port')
+  const addresses = a.newLabel('addresses')
+  for (const [port, lower, span] of [
+    [4, entryLayout.destinationPort, entryLayout.destinationSpan],
+    [3, entryLayout.sourcePort, entryLayout.sourceSpan],
+  ] as const) {
+    a.load('u16', 1, 7, lower)
+    a.mov(2, reg(port))
+    a.alu('sub', 2, reg(1))
+    a.load('u16', 1, 7, span)
+    a.jumpIf('gt', 2, reg(1), portMiss)
+  }
+  a.place(addresses)
+  for (const [first, second, mask, value] of [
+    [9, stack.source + 8, entryLayout.sourceMask, entryLayout.sourceValue],
+    [6, stack.destination + 8, entryLayout.destinationMask, entryLayout.destinationValue],
+  ] as const) {
+    a.load('u64', 1, 7, mask)
+    a.alu('and', 1, reg(first))
+    a.load('u64', 2, 7, value)
+    a.jumpIf('ne', 1, reg(2), skip)
+    a.load('u64', 1, 7, mask + 8)
+    a.load('u64', 2, fp, second)
+    a.alu('and', 1, reg(2))
+    a.load('u64', 2, 7, value + 8)
+    a.jumpIf('ne', 1, reg(2), skip)
+  }
+  const matches = a.newLabel('all_tests_pass')
+  a.jump(matches)
+  // Ports that cannot be told stop no deny; an allow that needs them is forbidden by its class bits already.
+  a.place(portMiss)
+  a.jumpIf('set', 5, classBits.noTransport, addresses)
+  a.jump(skip)
+  a.place(matches)
+}

@@ -1,0 +1,111 @@
+/** rtnetlink: the interfaces of the calling thread's network namespace, and word of those that come and go. */
+import { closeSync } from 'node:fs'
+import { kernelFailure } from './bpf-sys'
+import type { Native } from './native'
+
+export type NetworkInterface = {
+  readonly index: number
+  readonly name: string
+  /** Ethernet frames, or bare IP packets. */
+  readonly linkLayer: 'ethernet' | 'ip'
+  readonly isUp: boolean
+}
+
+export type LinkEvent = { readonly kind: 'there' | 'gone'; readonly link: NetworkInterface } | { readonly kind: 'lost' }
+
+const newLink = 16
+const deleteLink = 17
+const getLink = 18
+const done = 3
+const linkGroup = 1
+const nameAttribute = 3
+/** ARPHRD_ETHER and ARPHRD_LOOPBACK: a loopback device carries Ethernet headers too. */
+const withEthernetHeader = [1, 772]
+const enobufs = 105
+
+export function listInterfaces(native: Native): readonly NetworkInterface[] {
+  const socket = openSocket(native, 0)
+  try {
+    socket.send(dumpRequest())
+    const found: NetworkInterface[] = []
+    const buffer = Buffer.alloc(1 << 16)
+    const end = Date.now() + 5000
+    while (Date.now() < end) {
+      const length = socket.receive(buffer)
+      if (length < 0) throw kernelFailure(-length, 'listing the network interfaces')
+      for (const message of messagesOf(buffer.subarray(0, length))) {
+        if (message.type === done) return found
+        if (message.type === newLink) found.push(parseLink(message.body))
+      }
+    }
+    return found
+  } finally {
+    closeSync(socket.fd)
+  }
+}
+
+/** Calls `take` for each change from now on. After `lost` the caller lists the interfaces anew. */
+export function watchLinks(native: Native, take: (event: LinkEvent) => void): { readonly close: () => void } {
+  const socket = openSocket(native, linkGroup)
+  const buffer = Buffer.alloc(1 << 16)
+  const poll = native.poll(socket.fd, () => {
+    for (;;) {
+      const length = socket.receive(buffer)
+      if (length === 0) return
+      if (length === -enobufs) take({ kind: 'lost' })
+      else if (length < 0) return
+      for (const { type, body } of messagesOf(buffer.subarray(0, Math.max(0, length)))) {
+        if (type === newLink) take({ kind: 'there', link: parseLink(body) })
+        if (type === deleteLink) take({ kind: 'gone', link: parseLink(body) })
+      }
+    }
+  })
+  return {
+    close() {
+      poll.close()
+      closeSync(socket.fd)
+    },
+  }
+}
+
+function openSocket(native: Native, groups: number) {
+  const socket = native.netlinkSocket(groups)
+  if (typeof socket === 'number') throw kernelFailure(-socket, 'opening a socket for network interfaces')
+  return socket
+}
+
+function dumpRequest(): Buffer {
+  const request = Buffer.alloc(32)
+  request.writeUInt32LE(32, 0)
+  request.writeUInt16LE(getLink, 4)
+  // A request, for all of them.
+  request.writeUInt16LE(0x301, 6)
+  return request
+}
+
+function* messagesOf(bytes: Buffer): Generator<{ readonly type: number; readonly body: Buffer }> {
+  for (let at = 0; at + 16 <= bytes.length; ) {
+    const length = bytes.readUInt32LE(at)
+    if (length < 16) return
+    yield { type: bytes.readUInt16LE(at + 4), body: bytes.subarray(at + 16, at + length) }
+    at += (length + 3) & ~3
+  }
+}
+
+function parseLink(body: Buffer): NetworkInterface {
+  let name = ''
+  for (let at = 16; at + 4 <= body.length; ) {
+    const length = body.readUInt16LE(at)
+    if (length < 4) break
+    if (body.readUInt16LE(at + 2) === nameAttribute) {
+      name = body.toString('utf8', at + 4, at + length).replace(/\0.*$/s, '')
+    }
+    at += (length + 3) & ~3
+  }
+  return {
+    index: body.readInt32LE(4),
+    name,
+    linkLayer: withEthernetHeader.includes(body.readUInt16LE(2)) ? 'ethernet' : 'ip',
+    isUp: (body.readUInt32LE(8) & 1) !== 0,
+  }
+}
