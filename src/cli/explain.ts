@@ -10,6 +10,7 @@ import { type ConntrackTable, parseConntrack } from '#explain/parse-conntrack'
 import type { Cluster } from '#model/cluster'
 import { readFrom } from '#sources/read-from'
 import { readText } from '#sources/read-text'
+import { isPartOfRuleset } from '#verify/withhold-verdict'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import {
@@ -154,7 +155,8 @@ async function readNodeRulesets(io: Io, cluster: Cluster, options: ExplainOption
     const read = await readRulesets(io, files)
     told.push(...read.findings)
     const { findings, ...rules } = read
-    const isIncomplete = findings.some(({ code }) => lacking.has(code))
+    const isPart = rules.nft !== undefined && rules.rulesets.length === 0 && isPartOfRuleset(rules.nft)
+    const isIncomplete = isPart || findings.some(({ code }) => lacking.has(code))
     rulesets.push({ ...rules, ...(node !== '' && { node }), files, ...(isIncomplete && { isIncomplete }) })
   }
   return { rulesets, told }

@@ -60,7 +60,7 @@ function tellIncomplete({ service }: ServiceView, { given, label }: NodeAnswers)
     explainFinding('explain.rules-incomplete', {
       about: service.meta,
       message: `${files} lacks part of the rules of ${label}, so they are not compared`,
-      evidence: [`${files}: cut, or listed without what sets and maps hold`],
+      evidence: [`${files}: cut, one part of a ruleset, or listed without what sets and maps hold`],
       hint: 'take them again whole, into a file',
     }),
   ]

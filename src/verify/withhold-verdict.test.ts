@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseIp } from '#base/ip'
 import { parseSave } from '#compile/iptables/parse-save'
+import { parseNftList } from '#compile/nftables/parse-list'
 import { traceRuleset } from '#trace/trace-ruleset'
 import { recogniseNode } from './recognise-node'
-import { withholdVerdict } from './withhold-verdict'
+import { isPartOfRuleset, withholdVerdict } from './withhold-verdict'
 
 function answer(text: string, to: string): readonly [string, string | undefined] {
   const parsed = parseSave(text, 'x')
@@ -39,4 +40,22 @@ test.each(['nft.terse', 'nft.cut-json'])('a listing that lacks parts (%s) is no 
   const traced = traceRuleset({ rulesets, packet: { destination, destinationPort: 443, protocol: 'tcp' } }).value
   const { verdict } = withholdVerdict(traced, { rulesets, family: 'ipv4', codes: new Set([code]) })
   expect([verdict.kind, verdict.because[0].code]).toEqual(['unknown', 'trace.incomplete'])
+})
+
+test.each([
+  [
+    'list chains',
+    'table ip t {\n\tchain in {\n\t\ttype nat hook prerouting priority dstnat; policy accept;\n\t}\n\tchain far {\n\t}\n}\n',
+    true,
+  ],
+  ['list chain', 'table ip t {\n\tchain far {\n\t\tdnat to 10.0.0.1\n\t}\n}\n', true],
+  ['list set', 'table ip t {\n\tset s {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.0.1 }\n\t}\n}\n', true],
+  [
+    'list ruleset, with policies alone',
+    'table ip t {\n\tchain in {\n\t\ttype filter hook input priority 0; policy accept;\n\t}\n}\n',
+    false,
+  ],
+  ['list ruleset, with a table alone', 'table ip t {\n}\n', false],
+])('nft %s', (_, text, isPart) => {
+  expect(isPartOfRuleset(parseNftList(text, 'x').ruleset)).toBe(isPart)
 })

@@ -51,6 +51,10 @@ export function reasonToDoubt({ family, rulesets, nft, codes }: Ground): Reason 
       sentence: 'the JSON was cut: which rules are missing from its chains is not known',
     }
   }
+  if (own.length === 0 && nft !== undefined && isPartOfRuleset(nft)) {
+    const sentence = 'the listing is part of a ruleset, in which no packet meets a rule; take nft list ruleset'
+    return { code: 'trace.incomplete', sentence }
+  }
   if (codes.has('ruleset.other-variant') && !hasNft && own.every(isEmpty)) {
     return {
       code: 'trace.no-rules',
@@ -58,6 +62,16 @@ export function reasonToDoubt({ family, rulesets, nft, codes }: Ground): Reason 
     }
   }
   return undefined
+}
+
+/** What `nft list chains`, `list chain`, `list sets` and `list map` print: things that rules lead to, without the rules. */
+export function isPartOfRuleset({ tables }: NftRuleset): boolean {
+  const chains = [...tables.values()].flatMap((table) => [...table.chains.values()])
+  const hasBase = chains.some(({ base }) => base !== undefined)
+  const hasRule = chains.some(({ rules }) => rules.length > 0)
+  const hasRest =
+    chains.some(({ base }) => base === undefined) || [...tables.values()].some(({ sets }) => sets.size > 0)
+  return hasRest && (!hasBase || !hasRule)
 }
 
 function isEmpty(ruleset: Ruleset): boolean {
