@@ -63,7 +63,7 @@ describe('numbers', () => {
     expect(numberOf(pods, 'x/prod')).not.toBe(numberOf(pods, 'x/bare'))
   })
 
-  test('numbers of CiliumIdentity objects win, and other sets are numbered from 256 in order', () => {
+  test('C15: numbers of CiliumIdentity objects win, and other sets are numbered from 256 in order', () => {
     expect(numberOf(exampleWorld, 'A')).toBe(1001)
     expect(numberOf(exampleWorld, 'D')).toBe(1004)
     expect(numberOf([namespace('x'), pod('x/one', { app: 'a' }), pod('x/two', { app: 'b' })], 'x/one')).toBe(256)
@@ -74,7 +74,7 @@ describe('numbers', () => {
     expect(numberOf([...exampleWorld, policy], '203.0.113.9')).toBe(16777217)
   })
 
-  test('a pod that is still initialising has identity 5', () => {
+  test('C16: a pod that is still initialising has identity 5', () => {
     const endpoint = {
       apiVersion: 'cilium.io/v2',
       kind: 'CiliumEndpoint',
@@ -200,7 +200,7 @@ describe('selectors', () => {
     ])
   })
 
-  test('a source of an address that CiliumNode tells to be a router is a node', () => {
+  test('C17: a source of an address that CiliumNode tells to be a router is a node', () => {
     const router = {
       apiVersion: 'cilium.io/v2',
       kind: 'CiliumNode',
