@@ -222,7 +222,13 @@ function findingsOf(input: RulesetTraceInput, rulesets: readonly Ruleset[], main
   const family = input.packet.destination.family
   if (rulesets.length === 0 && input.nft === undefined) {
     const [name, command] = family === 'ipv4' ? ['IPv4', 'iptables-save'] : ['IPv6', 'ip6tables-save']
-    findings.push(traceFinding('trace.no-rules', `the input holds no ${name} rules`, `add the output of ${command}`))
+    findings.push(
+      traceFinding(
+        'trace.no-rules',
+        `the input holds no ${name} rules`,
+        `add the output of ${command} or nft list ruleset`,
+      ),
+    )
   }
   const tables = new Set(rulesets.flatMap((ruleset) => [...ruleset.tables.keys()]))
   if (tables.has('nat') && !tables.has('filter')) findings.push(missingFilter(main.main.leaves))
