@@ -7,18 +7,21 @@ import type { Snapshot } from './snapshot'
 export type SnapshotPlace = {
   readonly token: bigint
   readonly direction: Direction
+  /** The publication with which the policy came to stay: this one's own number unless it follows one of the same UID. */
+  readonly binding: number
   readonly publication: number
   /** One for each rule, in their order. */
   readonly counterRows: readonly number[]
 }
 
 export function buildSnapshot(compiled: CompiledPolicy, place: SnapshotPlace): Snapshot {
-  const { token, direction, publication, counterRows } = place
+  const { token, direction, binding, publication, counterRows } = place
   return {
     token,
     direction,
     policyUid: compiled.uid,
     generation: compiled.generation,
+    binding,
     publication,
     stateful: compiled.stateful,
     rules: compiled.rules.map(({ name, action }, index) => ({
@@ -36,7 +39,7 @@ export function buildSnapshot(compiled: CompiledPolicy, place: SnapshotPlace): S
  */
 export function snapshotContent(snapshot: Snapshot): Uint8Array {
   const rules = snapshot.rules.map((rule) => ({ ...rule, counterRow: 0 }))
-  return printSnapshot({ ...snapshot, token: 0n, publication: 0, policyUid: '', generation: 0, rules })
+  return printSnapshot({ ...snapshot, token: 0n, binding: 0, publication: 0, policyUid: '', generation: 0, rules })
 }
 
 export function hasSameContent(one: Snapshot, other: Snapshot): boolean {

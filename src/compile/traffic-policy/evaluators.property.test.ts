@@ -43,7 +43,7 @@ test('compiled entries read back from a snapshot as they were, and compiling twi
     fc.property(arbitrarySpec, fc.nat({ max: 1000 }), (spec, row) => {
       const [one, other] = [compilePolicy(policyOf(spec)), compilePolicy(policyOf(structuredClone(spec)))]
       if (one.kind === 'refused' || other.kind === 'refused') return
-      const place = { token: 7n, direction: 'egress', publication: 1 } as const
+      const place = { token: 7n, direction: 'egress', binding: 1, publication: 1 } as const
       const snapshot = buildSnapshot(one.compiled, { ...place, counterRows: spec.rules.map((_, at) => at) })
       const again = buildSnapshot(other.compiled, { ...place, counterRows: spec.rules.map((_, at) => at + row) })
       expect(parseSnapshot(printSnapshot(snapshot))).toEqual(snapshot)
