@@ -1,4 +1,4 @@
-/** Runs the suites, the pure ones and then those that need a kernel, and ends with one line of counts for both. */
+/** Runs the suites, the pure ones, then those that need a database or a kernel, and ends with one line of counts for all. */
 import { randomInt } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ function chosenRuns() {
     return [
       {
         project: 'pure',
-        filters: ['test/stories/', 'test/pages.test.ts', 'test/docs.test.ts', ...filters],
+        filters: ['test/stories/', 'test/pages.test.ts', 'test/docs.test.ts', 'test/crds.test.ts', ...filters],
         env: { PORTOLAN_UPDATE_CASES: '1' },
       },
     ]
@@ -37,7 +37,7 @@ function chosenRuns() {
     const env = { PORTOLAN_SEED: seed, PORTOLAN_FUZZ_PACKETS: process.env.PORTOLAN_FUZZ_PACKETS ?? '10000' }
     return [{ project: 'kernel', filters: filters.length > 0 ? filters : ['property'], env }]
   }
-  return ['pure', 'kernel'].map((project) => ({ project, filters, env: {} }))
+  return ['pure', 'store', 'kernel'].map((project) => ({ project, filters, env: {} }))
 }
 
 function runProject({ project, filters, env }) {

@@ -79,7 +79,8 @@ async function openDatabase(options: Extract<StoreOptions, { database: string }>
   }
 }
 
-function storeOf(engine: Engine, notices: readonly string[], database: string | undefined): Store {
+/** Of a database whose schema is up to date. */
+export function storeOf(engine: Engine, notices: readonly string[], database: string | undefined): Store {
   const events = makeLiveEvents(engine, database)
   return {
     engine: engine.kind,
