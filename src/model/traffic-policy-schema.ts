@@ -224,7 +224,7 @@ const specSchema = {
 } as const
 
 const reservedName: ValidationRule = {
-  cel: `self.metadata.name != '${reservedPolicyName}' || (self.spec.rules.size() == 1 && self.spec.rules[0].name == 'deny-all' && self.spec.rules[0].action == 'Deny' && !has(self.spec.rules[0].match))`,
+  cel: `self.metadata.name != '${reservedPolicyName}' || (self.spec.rules.size() == 1 && self.spec.rules.all(r, r.name == 'deny-all' && r.action == 'Deny' && !has(r.match)))`,
   message: `the name ${reservedPolicyName} is reserved for the built-in policy`,
   hint: 'choose another name',
   fault: ({ metadata, spec }: { metadata: { name: string }; spec: ValueOf<typeof specSchema> }) => {
