@@ -26,8 +26,10 @@ export function portsBetween(
 ): ConnectionSet {
   const ingress = ingressTable(world, { source, target, nearness })
   const egress = egressTable(world, { source, target, nearness })
-  const key = `${ingress.id} ${egress.id}`
-  const set = world.memory.sets.get(key) ?? joinTables(ingress, egress)
+  const key = ingress.id * 0x4000000 + egress.id
+  const known = world.memory.sets.get(key)
+  if (known !== undefined) return known
+  const set = joinTables(ingress, egress)
   world.memory.sets.set(key, set)
   return set
 }

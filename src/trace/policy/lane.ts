@@ -1,19 +1,17 @@
 /** One direction between two classes: which policies hold for the subject, and which of their rules match the peer. */
 import type { CompiledPolicy, Direction, PeerMatch, PolicyRule } from '#compile/policy/policy-rule'
 import type { Nearness, PartyClass } from './party'
-import type { PolicyWorld, SubjectPolicies } from './policy-world'
+import type { NumberedRule, PolicyWorld, SubjectPolicies } from './policy-world'
 import type { Lane, Match, MatchedRule } from './semantics'
 
 export type LaneEnds = { readonly subject: PartyClass; readonly peer: PartyClass; readonly nearness: Nearness }
 
 export function layLane(world: PolicyWorld, direction: Direction, ends: LaneEnds): Lane {
-  const { policies } = policiesFor(world, direction, ends.subject)
+  const { policies, rules } = policiesFor(world, direction, ends.subject)
   const matched: MatchedRule[] = []
-  for (const policy of policies) {
-    for (const rule of policy.rules) {
-      const found = matchRule(world, rule, ends.peer)
-      if (found !== undefined) matched.push({ policy, rule, ...found })
-    }
+  for (const one of rules) {
+    const found = matchRule(world, one, ends.peer)
+    if (found !== undefined) matched.push({ policy: one.policy, rule: one.rule, ...found })
   }
   return { direction, ...ends, policies, matched }
 }
@@ -32,31 +30,52 @@ export function policiesFor(world: PolicyWorld, direction: Direction, subject: P
     policies.push(policy)
     numbers.push(number)
   }
-  const added = { policies, text: numbers.join() }
+  const rules = policies.flatMap((policy) => policy.rules.map((rule) => numberRule(world, policy, rule)))
+  const text = numbers.join()
+  const number = world.memory.policySets.get(text) ?? world.memory.policySets.size
+  world.memory.policySets.set(text, number)
+  const added = { policies, rules, number }
   known[subject.id] = added
   return added
+}
+
+function numberRule({ peerIds }: PolicyWorld, policy: CompiledPolicy, rule: PolicyRule): NumberedRule {
+  const { peers } = rule
+  return { policy, rule, peers, numbers: peers === 'any' ? [] : peers.map((peer) => peerIds.get(peer)) }
 }
 
 const anyPeer: Pick<MatchedRule, 'peers' | 'isCertain'> = { peers: [], isCertain: true }
 
 function matchRule(
   world: PolicyWorld,
-  { peers }: PolicyRule,
+  { peers, numbers }: NumberedRule,
   of: PartyClass,
 ): Pick<MatchedRule, 'peers' | 'isCertain'> | undefined {
   if (peers === 'any') return anyPeer
+  const known = world.memory.peerMatches[of.id]
+  if (known !== undefined && missesAll(numbers, known)) return undefined
   const sure: PeerMatch[] = []
   const open: PeerMatch[] = []
-  for (const peer of peers) {
+  for (let at = 0; at < peers.length; at++) {
+    const peer = peers[at]
+    const code = known?.[numbers[at] ?? -1]
+    if (code === noMatch || peer === undefined) continue
     const match = matchPeer(world, peer, of)
     if (match === 'yes') sure.push(peer)
     else if (match === 'maybe') open.push(peer)
   }
   if (sure.length === 0 && open.length === 0) return undefined
-  return { peers: [...sure, ...open], isCertain: sure.length > 0 }
+  return { peers: open.length === 0 ? sure : [...sure, ...open], isCertain: sure.length > 0 }
+}
+
+/** Most rules match nobody in question, and that is known from the first time on. */
+function missesAll(numbers: NumberedRule['numbers'], known: Uint8Array): boolean {
+  for (let at = 0; at < numbers.length; at++) if (known[numbers[at] ?? -1] !== noMatch) return false
+  return true
 }
 
 const answers: readonly (Match | undefined)[] = [undefined, 'no', 'yes', 'maybe']
+const noMatch = 1
 
 export function matchPeer(world: PolicyWorld, peer: PeerMatch, of: PartyClass): Match {
   const number = world.peerIds.get(peer)

@@ -8,8 +8,20 @@ import type { Party, PartyClass } from './party'
 import type { PortTable } from './port-table'
 import type { Semantics } from './semantics'
 
-/** The policies that hold for a class in one direction; equal texts mean equal policies. */
-export type SubjectPolicies = { readonly policies: readonly CompiledPolicy[]; readonly text: string }
+/** A rule of a policy with the numbers of its peers; absent for any peer. */
+export type NumberedRule = {
+  readonly policy: CompiledPolicy
+  readonly rule: PolicyRule
+  readonly peers: 'any' | readonly PeerMatch[]
+  readonly numbers: readonly (number | undefined)[]
+}
+
+/** The policies that hold for a class in one direction, and all their rules; equal numbers mean equal policies. */
+export type SubjectPolicies = {
+  readonly policies: readonly CompiledPolicy[]
+  readonly rules: readonly NumberedRule[]
+  readonly number: number
+}
 
 /** What is worked out once and kept; answers never depend on what is kept already. */
 export type WorldMemory = {
@@ -21,6 +33,8 @@ export type WorldMemory = {
   readonly holders: Map<string, Party>
   /** By class. */
   readonly subjects: Readonly<Record<Direction, SubjectPolicies[]>>
+  /** Numbers of sets of policies, by the places of these among all. */
+  readonly policySets: Map<string, number>
   /** By class and peer: 0 unknown yet, 1 no, 2 yes, 3 maybe. */
   readonly peerMatches: Uint8Array[]
   /** By subject and peer, of classes that are apart. */
@@ -28,7 +42,7 @@ export type WorldMemory = {
   readonly nearTables: Map<string, PortTable>
   readonly tablesByText: Map<string, PortTable>
   /** By the two tables. */
-  readonly sets: Map<string, ConnectionSet>
+  readonly sets: Map<number, ConnectionSet>
 }
 
 export type PolicyWorld = {

@@ -50,7 +50,7 @@ function textOf(world: PolicyWorld, lane: Lane): string {
     ({ rule }) => rule.ports !== 'any' && rule.ports.some(({ kind }) => kind === 'named'),
   )
   const names = usesNames ? targetPorts(lane).map(({ name, protocol, port }) => `${name} ${protocol} ${port}`) : []
-  const policies = policiesFor(world, lane.direction, lane.subject).text
+  const policies = policiesFor(world, lane.direction, lane.subject).number
   return `${lane.direction} ${policies} | ${rules} | ${names.join()} | ${semantics.laneText(lane)}`
 }
 

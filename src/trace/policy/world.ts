@@ -36,6 +36,7 @@ function newMemory(): WorldMemory {
     labelTexts: new WeakMap(),
     holders: new Map(),
     subjects: { ingress: [], egress: [] },
+    policySets: new Map(),
     peerMatches: [],
     tables: { ingress: [], egress: [] },
     nearTables: new Map(),

@@ -4,11 +4,11 @@ import { compareText } from '#base/text'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import type { Party } from '#trace/policy/party'
 import { addressOf } from '#trace/policy/party-facts'
-import type { PolicyWorld } from '#trace/policy/world'
+import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { exposureRows } from './exposure'
 import type { Matrix, MatrixRow, OutsideEnd, WorkloadEnd } from './matrix'
 import { hasFamily, type Lanes, lanesOf } from './matrix-lanes'
-import { type OutsideRange, outsideRanges } from './outside-ranges'
+import { type OutsideRange, type OutsideRanges, outsideRanges } from './outside-ranges'
 import { serviceRows } from './service-rows'
 import { workloadEnds } from './workload-ends'
 
@@ -25,15 +25,15 @@ export type MatrixOptions = {
 export function buildMatrix(world: PolicyWorld, options: MatrixOptions = {}): Matrix {
   const lanes = lanesOf(world)
   const families: readonly Family[] = options.ipv6 === true ? ['ipv4', 'ipv6'] : ['ipv4']
-  const outside = families.map((family) => outsideOf(lanes, family))
-  const workloads = workloadEnds(
-    world.cluster,
-    lanes,
-    outside.flatMap(({ classes }) => classes),
+  const ranges = outsideRanges(world)
+  const workloads = workloadEnds(world.cluster, lanes, () =>
+    families.flatMap((family) =>
+      ranges.all(family).map(({ example }) => lanes.classOf({ kind: 'address', ip: example })),
+    ),
   )
   const rows = [
     ...pairRows(lanes, workloads),
-    ...outside.flatMap((one) => workloads.flatMap((workload) => outsideRows(lanes, workload, one))),
+    ...families.flatMap((family) => workloads.flatMap((workload) => outsideRows(lanes, workload, { family, ranges }))),
     ...(options.slices === undefined ? [] : serviceRows(lanes, workloads, options.slices)),
   ]
   const exposed = options.exposure === true ? exposureRows(lanes, workloads) : []
@@ -61,24 +61,16 @@ function pairRows(lanes: Lanes, workloads: readonly WorkloadEnd[]): readonly Mat
   return rows
 }
 
-type Outside = {
-  readonly family: Family
-  readonly ranges: readonly OutsideRange[]
-  /** Of each range. */
-  readonly classes: readonly number[]
-}
+type Outside = { readonly family: Family; readonly ranges: OutsideRanges }
 
-function outsideOf(lanes: Lanes, family: Family): Outside {
-  const ranges = outsideRanges(lanes.world, family)
-  return { family, ranges, classes: ranges.map(({ example }) => lanes.classOf({ kind: 'address', ip: example })) }
-}
-
-function outsideRows(lanes: Lanes, workload: WorkloadEnd, { family, ranges, classes }: Outside): readonly MatrixRow[] {
+function outsideRows(lanes: Lanes, workload: WorkloadEnd, { family, ranges }: Outside): readonly MatrixRow[] {
   const member = workload.members.find((party) => party.kind !== 'pod' || hasFamily(party.pod, family))
   if (member === undefined) return []
-  const id = lanes.classOf(member, family)
-  const ingress = joinRanges(ranges, (at) => lanes.text(classes[at] ?? 0, id))
-  const egress = joinRanges(ranges, (at) => lanes.text(id, classes[at] ?? 0))
+  const own = classOf(lanes.world, member, family)
+  const cut = ranges.seenBy(own, family)
+  const classes = cut.map(({ example }) => lanes.classOf({ kind: 'address', ip: example }))
+  const ingress = joinRanges(cut, (at) => lanes.text(classes[at] ?? 0, own.id))
+  const egress = joinRanges(cut, (at) => lanes.text(own.id, classes[at] ?? 0))
   return [
     ...ingress.map(({ end, conn }) => ({ src: end, dst: workload, conn })),
     ...egress.map(({ end, conn }) => ({ src: workload, dst: end, conn })),

@@ -30,7 +30,7 @@ export function lintContext(world: PolicyWorld): LintContext {
   }
   const pods = [...members].map(([party, own]) => ({ party, pods: own }))
   const nodes = [...cluster.nodes.values()].map((node) => classOf(world, { kind: 'node', node }))
-  const outside = (['ipv4', 'ipv6'] as const).flatMap((family) => outsideRanges(world, family))
+  const outside = (['ipv4', 'ipv6'] as const).flatMap((family) => outsideRanges(world).all(family))
   const addresses = outside.map(({ example }) => classOf(world, { kind: 'address', ip: example }))
   const subjects = new Map(
     policies.map((policy) => [policy, pods.filter(({ party }) => semantics.matchSubject(policy.subject, party))]),

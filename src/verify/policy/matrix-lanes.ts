@@ -18,16 +18,8 @@ export type Lanes = {
 }
 
 export function lanesOf(world: PolicyWorld): Lanes {
-  const sets = new Map<number, ConnectionSet>()
   const texts = new Map<ConnectionSet, string>()
-  const between = (source: number, target: number): ConnectionSet => {
-    const key = source * 0x1000000 + target
-    const known = sets.get(key)
-    if (known !== undefined) return known
-    const set = portsBetween(world, source, target)
-    sets.set(key, set)
-    return set
-  }
+  const between = (source: number, target: number): ConnectionSet => portsBetween(world, source, target)
   const text = (source: number, target: number): string => {
     const set = between(source, target)
     const known = texts.get(set)

@@ -11,10 +11,16 @@ import { givenLabels, ownerOf, type PodOwner } from './pod-owner'
 type Group = { readonly owner: PodOwner; readonly pods: [Pod, ...Pod[]]; readonly labels: Set<string> }
 
 /** Sorted by name. `others` are parties outside, which may tell pods apart as well. */
-export function workloadEnds(cluster: Cluster, lanes: Lanes, others: readonly number[]): readonly WorkloadEnd[] {
+export function workloadEnds(cluster: Cluster, lanes: Lanes, others: () => readonly number[]): readonly WorkloadEnd[] {
   const groups = groupPods(cluster)
-  const classes = new Set(others)
-  for (const { pods } of groups) for (const pod of pods) classes.add(lanes.classOf({ kind: 'pod', pod }))
+  let known: ReadonlySet<number> | undefined
+  const classes = (): ReadonlySet<number> => {
+    known ??= new Set([
+      ...others(),
+      ...groups.flatMap(({ pods }) => pods.map((pod) => lanes.classOf({ kind: 'pod', pod }))),
+    ])
+    return known
+  }
   return groups.flatMap((group) => endsOf(group, { lanes, classes })).sort((a, b) => compareText(a.name, b.name))
 }
 
@@ -38,7 +44,7 @@ function nameOf({ kind, namespace, name }: PodOwner): string {
   return `${namespace}/${name}[${kind}]`
 }
 
-type Comparison = { readonly lanes: Lanes; readonly classes: ReadonlySet<number> }
+type Comparison = { readonly lanes: Lanes; readonly classes: () => ReadonlySet<number> }
 
 function endsOf({ owner, pods, labels }: Group, comparison: Comparison): readonly WorkloadEnd[] {
   const { namespace } = owner
@@ -62,7 +68,7 @@ function areAlike(pods: readonly Pod[], { lanes, classes }: Comparison): boolean
   const own = [...new Set(pods.map((pod) => lanes.classOf({ kind: 'pod', pod })))]
   const [first = 0, ...rest] = own
   if (rest.length === 0) return true
-  const others = [...classes].filter((id) => !own.includes(id))
+  const others = [...classes()].filter((id) => !own.includes(id))
   return others.every((other) =>
     rest.every(
       (id) => lanes.text(id, other) === lanes.text(first, other) && lanes.text(other, id) === lanes.text(other, first),
