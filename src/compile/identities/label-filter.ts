@@ -6,7 +6,12 @@ import type { Label } from './label'
 
 type Pattern = { readonly source: string; readonly regexp: RegExp; readonly isExcluding: boolean }
 
-export type LabelFilter = { readonly patterns: readonly Pattern[]; readonly keepsOthers: boolean }
+export type LabelFilter = {
+  readonly patterns: readonly Pattern[]
+  readonly keepsOthers: boolean
+  /** Answers by `source:key`: a cluster has few keys and many labels. */
+  readonly known: Map<string, boolean>
+}
 
 const defaults: readonly string[] = [
   'reserved:.*',
@@ -40,12 +45,18 @@ export function parseLabelFilter(configured = ''): LabelFilter {
   return {
     patterns: [...defaults.flatMap((text) => parsePattern(text) ?? []), ...own],
     keepsOthers: own.every((pattern) => pattern.isExcluding),
+    known: new Map(),
   }
 }
 
-export const defaultLabelFilter: LabelFilter = parseLabelFilter()
+export function isIdentityLabel({ source, key }: Label, filter: LabelFilter): boolean {
+  const text = `${source}:${key}`
+  const found = filter.known.get(text) ?? asksPatterns(source, key, filter)
+  filter.known.set(text, found)
+  return found
+}
 
-export function isIdentityLabel({ source, key }: Label, { patterns, keepsOthers }: LabelFilter): boolean {
+function asksPatterns(source: string, key: string, { patterns, keepsOthers }: LabelFilter): boolean {
   let longest = 0
   let isKept = keepsOthers
   for (const pattern of patterns) {

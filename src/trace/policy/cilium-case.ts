@@ -13,9 +13,11 @@ export type CiliumCase = {
   readonly subject: SubjectRules
   readonly peer: PeerIdentity
   readonly rules: readonly WantedRule[]
-  readonly open: PolicyMap
-  readonly closed: PolicyMap
+  /** Built when they are first asked for. */
+  readonly maps: () => CaseMaps
 }
+
+type CaseMaps = { readonly open: PolicyMap; readonly closed: PolicyMap }
 
 /** What happens to a packet by one map: `drop` is the reason's number. */
 export type CiliumFate =
@@ -41,6 +43,15 @@ export type DropReason = keyof typeof dropReasons
 
 export function caseOf(subject: SubjectRules, peer: PeerIdentity): CiliumCase {
   const rules = wantedRules(subject, peer)
+  let built: CaseMaps | undefined
+  const maps = (): CaseMaps => {
+    built ??= buildMaps(subject, rules)
+    return built
+  }
+  return { subject, peer, rules, maps }
+}
+
+function buildMaps(subject: SubjectRules, rules: readonly WantedRule[]): CaseMaps {
   const { version } = subject.settings
   const mapOf = (isOpen: boolean): PolicyMap =>
     buildPolicyMap(
@@ -48,13 +59,14 @@ export function caseOf(subject: SubjectRules, peer: PeerIdentity): CiliumCase {
       version,
     )
   const open = mapOf(true)
-  return { subject, peer, rules, open, closed: rules.every(({ match }) => match === 'yes') ? open : mapOf(false) }
+  return { open, closed: rules.every(({ match }) => match === 'yes') ? open : mapOf(false) }
 }
 
 export function decideCase(one: CiliumCase, at: LanePoint): Decision {
-  const open = decisionOf(fateBy(one.open, one, at))
-  if (one.open === one.closed) return open
-  return open === decisionOf(fateBy(one.closed, one, at)) ? open : 'unknown'
+  const maps = one.maps()
+  const open = decisionOf(fateBy(maps.open, one, at))
+  if (maps.open === maps.closed) return open
+  return open === decisionOf(fateBy(maps.closed, one, at)) ? open : 'unknown'
 }
 
 export function decisionOf(fate: CiliumFate): Decision {

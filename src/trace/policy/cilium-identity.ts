@@ -44,6 +44,8 @@ export type IdentityContext = {
   readonly nodeNumbers: ReadonlyMap<string, number>
   /** Of addresses that CiliumNode objects tell. */
   readonly roles: ReadonlyMap<string, Role>
+  /** What was worked out before, by nearness. */
+  readonly memory: WeakMap<PartyClass, Map<Nearness, readonly PeerIdentity[]>>
 }
 
 export function identityContext(cluster: Cluster, compilation: CiliumCompilation): IdentityContext {
@@ -64,6 +66,7 @@ export function identityContext(cluster: Cluster, compilation: CiliumCompilation
     apiServers,
     nodeNumbers: new Map(names.map((name, index) => [name, firstRemoteNodeNumber + index])),
     roles: rolesOf(cluster),
+    memory: new WeakMap(),
   }
 }
 
@@ -96,6 +99,14 @@ export function labelsOfPod({ cluster, settings, filter }: LabelFacts, pod: Pod,
 
 /** Several where the party stands for several, or where nobody can tell which one it is. */
 export function identitiesOf(context: IdentityContext, party: PartyClass, nearness: Nearness): readonly PeerIdentity[] {
+  const known = context.memory.get(party) ?? new Map<Nearness, readonly PeerIdentity[]>()
+  context.memory.set(party, known)
+  const found = known.get(nearness) ?? findIdentities(context, party, nearness)
+  known.set(nearness, found)
+  return found
+}
+
+function findIdentities(context: IdentityContext, party: PartyClass, nearness: Nearness): readonly PeerIdentity[] {
   switch (party.kind) {
     case 'pod':
       return party.party.kind === 'pod' ? [podIdentity(context, party.party)] : []

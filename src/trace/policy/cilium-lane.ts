@@ -25,6 +25,8 @@ import type { Match } from './semantics'
 export type SubjectRules = {
   readonly direction: Direction
   readonly policies: readonly CompiledPolicy[]
+  /** Rules that can match the peer, where that is known already; all of the policies without it. */
+  readonly candidates?: readonly { readonly policy: CompiledPolicy; readonly rule: PolicyRule }[]
   /** Of the destination. */
   readonly namedPorts: readonly NamedPort[]
   readonly settings: CiliumSettings
@@ -46,12 +48,14 @@ export type WantedRule = RuleMatch & { readonly policy: CompiledPolicy; readonly
 export function wantedRules(subject: SubjectRules, peer: PeerIdentity): readonly WantedRule[] {
   if (subject.settings.enforcement === 'never') return []
   const demands = demandsOf(subject.policies)
-  return subject.policies.flatMap((policy) =>
-    policy.rules.flatMap((rule) => {
-      const found = matchRule(rule, peer, { demands, subject })
-      return found.match === 'no' ? [] : [{ policy, rule, ...found }]
-    }),
-  )
+  const candidates =
+    subject.candidates ?? subject.policies.flatMap((policy) => policy.rules.map((rule) => ({ policy, rule })))
+  const wanted: WantedRule[] = []
+  for (const { policy, rule } of candidates) {
+    const { match, identity } = matchRule(rule, peer, { demands, subject })
+    if (match !== 'no') wanted.push({ policy, rule, match, identity })
+  }
+  return wanted
 }
 
 type Demands = {
@@ -62,13 +66,20 @@ type Demands = {
 
 /** What one policy of a subject requires of peers binds all others. */
 function demandsOf(policies: readonly CompiledPolicy[]): Demands {
+  const known = knownDemands.get(policies)
+  if (known !== undefined) return known
   const subjects = policies.flatMap(({ subject }) => subjectOf(subject) ?? [])
-  return {
+  const demands = {
     allow: subjects.flatMap(({ requires }) => requires),
     deny: subjects.flatMap(({ requiresDeny }) => requiresDeny),
     seenNames: subjects.flatMap(({ seenNames }) => seenNames),
   }
+  knownDemands.set(policies, demands)
+  return demands
 }
+
+/** Every lane of a subject has the same list of policies. */
+const knownDemands = new WeakMap<readonly CompiledPolicy[], Demands>()
 
 type MatchContext = { readonly demands: Demands; readonly subject: SubjectRules }
 
@@ -96,7 +107,8 @@ function matchOne(
   if (match.kind !== 'own') return no
   const wanted = peerOf(match)
   if (wanted.kind === 'endpoints') {
-    const selector = addRequirement(wanted.selector, ...(rule.action === 'deny' ? demands.deny : demands.allow))
+    const demanded = rule.action === 'deny' ? demands.deny : demands.allow
+    const selector = demanded.length === 0 ? wanted.selector : addRequirement(wanted.selector, ...demanded)
     if (isWildcard(selector)) return { match: 'yes', identity: 0 }
     return selectsLabels(selector, peer.labels) ? yes : no
   }

@@ -101,6 +101,7 @@ function casesIn(lane: Lane, context: IdentityContext): readonly CiliumCase[] {
   const subject: SubjectRules = {
     direction: lane.direction,
     policies: lane.policies,
+    candidates: lane.matched,
     namedPorts: targetPorts(lane),
     settings: context.settings,
     isOnNode: lane.subject.kind !== 'node',
@@ -176,7 +177,8 @@ function decideAll(cases: readonly CiliumCase[], at: LanePoint): Decision {
 function judge(lane: Lane, cases: readonly CiliumCase[], at: LanePoint): Judgement {
   const decision = decideAll(cases, at)
   const views = cases.flatMap((one): readonly CaseView[] => {
-    const maps = one.open === one.closed ? [one.open] : [one.open, one.closed]
+    const { open, closed } = one.maps()
+    const maps = open === closed ? [open] : [open, closed]
     return maps.map((map) => ({ lane, at, one, fate: fateBy(map, one, at) }))
   })
   const reasons = dedupe([...undecided(lane, cases, views), ...views.slice(0, 4).flatMap(reasonsOfFate)])

@@ -140,7 +140,8 @@ function isName(peer: Exclude<CompiledPolicy['rules'][number]['peers'], 'any'>[n
 
 /** Where the version's lookup answers otherwise than its rules read. */
 function surprises({ one, at, fate, lane }: CaseView): readonly PolicyReason[] {
-  if (one.open !== one.closed || fate.kind === 'depends-on-code' || fate.kind === 'authenticates') return []
+  const { open, closed } = one.maps()
+  if (open !== closed || fate.kind === 'depends-on-code' || fate.kind === 'authenticates') return []
   if (
     (fate.kind === 'allowed' && fate.why !== undefined) ||
     (fate.kind === 'dropped' && fate.drop !== 133 && fate.drop !== 181)
