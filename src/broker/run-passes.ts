@@ -83,6 +83,7 @@ export function retentionOf(settings: Broker['settings']) {
   return {
     flowDays: settings.flowRetentionDays,
     podDays: settings.verdictRetentionDays === 0 ? podDaysWithoutVerdicts : settings.verdictRetentionDays,
+    verdictDays: settings.verdictRetentionDays,
     batchRows: settings.retentionBatchRows,
   }
 }

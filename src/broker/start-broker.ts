@@ -22,6 +22,7 @@ import { addStatusRoutes } from './status-routes'
 import { addStreamRoute } from './stream-route'
 import type { TokenBook } from './tokens'
 import { addTrafficRoutes } from './traffic-routes'
+import { addVerdictRoutes } from './verdict-routes'
 
 export type BrokerOptions = {
   readonly listen: { readonly address: string; readonly port: number }
@@ -84,6 +85,7 @@ function addRoutes(app: App, broker: Broker): void {
   addTrafficRoutes(app, broker)
   addPodRoutes(app, broker)
   addServiceRoutes(app, broker)
+  addVerdictRoutes(app, broker)
   addStatusRoutes(app, broker)
   addFlowReads(app, broker)
   addStreamRoute(app, broker)

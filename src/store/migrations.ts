@@ -7,6 +7,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '02-flows': { up: (database) => runAll(database, flows) },
   '03-peer-identity': { up: (database) => runAll(database, peerIdentity) },
   '04-edges': { up: (database) => runAll(database, edges) },
+  '05-audit-verdicts': { up: (database) => runAll(database, auditVerdicts) },
 }
 
 async function runAll(database: Kysely<unknown>, statements: readonly string[]): Promise<void> {
@@ -232,4 +233,27 @@ const edges = [
     last_seen timestamptz not null,
     primary key (day, from_end, to_end, protocol, port, decision, is_ingress)
   ) with (fillfactor = 80)`,
+]
+
+/** What a policy would have done to a flow; a cluster-scoped policy has an empty namespace. */
+const auditVerdicts = [
+  `create table audit_verdicts (
+    id bigint generated always as identity primary key,
+    policy_uid text not null,
+    policy_namespace text collate "C" not null,
+    policy_name text collate "C" not null,
+    direction text not null check (direction in ('Ingress', 'Egress')),
+    src_namespace text,
+    src_pod text,
+    dst_namespace text,
+    dst_pod text,
+    dst_port integer not null,
+    protocol text not null,
+    reason text,
+    observed_at timestamptz not null,
+    verdict text not null default 'WouldDeny' check (verdict in ('Allow', 'WouldDeny'))
+  )`,
+  'create index audit_verdicts_by_time on audit_verdicts (observed_at desc, id desc)',
+  'create index audit_verdicts_by_verdict on audit_verdicts (verdict, observed_at desc)',
+  'create index audit_verdicts_by_policy on audit_verdicts (policy_namespace, policy_name, observed_at desc)',
 ]

@@ -21,6 +21,7 @@ import { deleteService, putService } from './put-service'
 import { readFlows } from './read-flows'
 import { podAt, podByName, podByUid, readPods } from './read-pods'
 import { readServices, serviceByAddress, serviceByName } from './read-services'
+import { readVerdicts } from './read-verdicts'
 import { retain } from './retain'
 import type { Store, StoreHealth, StorePasses } from './store'
 import { vacuum } from './vacuum'
@@ -108,6 +109,7 @@ export function storeOf(engine: Engine, notices: readonly string[], database: st
     serviceByAddress: (address) => serviceByAddress(engine, address),
     serviceByName: (namespace, name) => serviceByName(engine, namespace, name),
     edges: (query, page) => readEdges(engine, query, page),
+    verdicts: (query, limit) => readVerdicts(engine, query, limit),
     passes: passesOf(engine),
     listen: events.listen,
     health: (waitMillis) => health(engine, waitMillis ?? healthMillis),

@@ -25,6 +25,10 @@ export function retain(engine: Engine, now: Instant, settings: RetentionSettings
       const values = [printDay(now - settings.flowDays * microsPerDay)]
       await deleteSome(session, 'edges', 'day < $1::date', { values, batchRows })
     }
+    if ((settings.verdictDays ?? 0) > 0) {
+      const values = [now - (settings.verdictDays ?? 0) * microsPerDay]
+      await deleteSome(session, 'audit_verdicts', `observed_at < ${instantSql(1)}`, { values, batchRows })
+    }
     return { droppedDays, carriedFlows, deletedPods }
   })
 }
@@ -123,7 +127,7 @@ async function retainPods(
 /** In batches, so that no lock is held for long. */
 async function deleteSome(
   session: Session,
-  table: 'pods' | 'services' | 'node_addresses' | 'ingest_batches' | 'edges',
+  table: 'pods' | 'services' | 'node_addresses' | 'ingest_batches' | 'edges' | 'audit_verdicts',
   condition: string,
   { values, batchRows }: { readonly values: readonly (string | number)[]; readonly batchRows: number },
 ): Promise<number> {

@@ -39,6 +39,8 @@ export type Store = {
   readonly serviceByName: (namespace: string, name: string) => Promise<StoredService | undefined>
   /** From the hourly rollup, which `passes.foldEdges` brings up to date. */
   readonly edges: (query: EdgeQuery, page: PageRequest) => Promise<Page<Edge>>
+  /** Newest first. */
+  readonly verdicts: (query: VerdictQuery, limit: number) => Promise<readonly StoredVerdict[]>
   readonly passes: StorePasses
   /** Live events, of this broker and of others on the same database; the answer ends it. */
   readonly listen: (onEvent: (event: StoreEvent) => void) => Promise<() => Promise<void>>
@@ -225,6 +227,29 @@ export type Edge = {
   readonly lastSeen: Instant
 }
 
+export type VerdictQuery = {
+  readonly policyName?: string
+  /** Empty: of cluster-scoped policies. */
+  readonly policyNamespace?: string
+  readonly verdict?: 'Allow' | 'WouldDeny'
+  readonly direction?: 'Ingress' | 'Egress'
+}
+
+/** What a policy that is only watched would have done to a flow. */
+export type StoredVerdict = {
+  readonly id: number
+  readonly policyUid: string
+  readonly policyNamespace: string
+  readonly policyName: string
+  readonly direction: 'Ingress' | 'Egress'
+  readonly source: { readonly namespace: string | null; readonly pod: string | null }
+  readonly destination: { readonly namespace: string | null; readonly pod: string | null; readonly port: number }
+  readonly protocol: string
+  readonly reason: string | null
+  readonly observedAt: Instant
+  readonly verdict: 'Allow' | 'WouldDeny'
+}
+
 /** Opaque: the place in the order where the next page begins. */
 export type Cursor = string
 
@@ -267,5 +292,7 @@ export type RetentionSettings = {
   readonly flowDays: number
   /** Dead pods whose last sign of life is older; 0: they are kept. */
   readonly podDays: number
+  /** Audit verdicts; 0 or absent: they are kept. */
+  readonly verdictDays?: number
   readonly batchRows?: number
 }
