@@ -1,10 +1,10 @@
 /** The datapath's programs in the array that the interfaces' own programs jump through. */
 import { createHash } from 'node:crypto'
-import { configLayout, type DatapathMap, programNumbers } from '#compile/traffic-policy/datapath-maps'
+import { type DatapathMap, numberRows, programNumbers } from '#compile/traffic-policy/datapath-maps'
 import { datapathProgram } from '#compile/traffic-policy/program-datapath'
 import type { LinkLayer } from '#compile/traffic-policy/program-frame'
 import type { Bpf } from './bpf-sys'
-import { readConfig, type Tables, writeConfig } from './datapath-tables'
+import { readNumber, type Tables, writeNumber } from './datapath-tables'
 import { numberKey, update } from './maps'
 import { measureTicksPerSecond } from './measure-ticks'
 import { closeProgram, loadProgram } from './programs'
@@ -15,7 +15,7 @@ const directions = ['ingress', 'egress'] as const
 /** Whether they had to be loaded: an array that this version filled before is left alone. */
 export function ensurePrograms(bpf: Bpf, tables: Tables): boolean {
   const wanted = fingerprint()
-  if (readConfig(bpf, tables).readBigUInt64LE(configLayout.fingerprint) === wanted) return false
+  if (readNumber(bpf, tables, numberRows.fingerprint) === wanted) return false
   const ticksPerSecond = measureTicksPerSecond(bpf)
   const fdOf = (name: string): number => tables[name as DatapathMap].fd
   for (const linkLayer of linkLayers) {
@@ -27,7 +27,7 @@ export function ensurePrograms(bpf: Bpf, tables: Tables): boolean {
       closeProgram(loaded)
     }
   }
-  writeConfig(bpf, tables, (row) => row.writeBigUInt64LE(wanted, configLayout.fingerprint))
+  writeNumber(bpf, tables, numberRows.fingerprint, wanted)
   return true
 }
 

@@ -81,9 +81,19 @@ export function readConfig(bpf: Bpf, tables: Tables): Buffer {
   return lookUp(bpf, tables.config, configRow) ?? Buffer.alloc(configLayout.size)
 }
 
-/** Field by field: what else stands in the row is another writer's. */
+/** Under the lock of whoever may write: the whole row is written. */
 export function writeConfig(bpf: Bpf, tables: Tables, change: (row: Buffer) => void): void {
   const row = readConfig(bpf, tables)
   change(row)
   update(bpf, tables.config, configRow, row)
+}
+
+export function readNumber(bpf: Bpf, tables: Tables, row: number): bigint {
+  return lookUp(bpf, tables.numbers, numberKey(row))?.readBigUInt64LE() ?? 0n
+}
+
+export function writeNumber(bpf: Bpf, tables: Tables, row: number, number: bigint): void {
+  const value = Buffer.alloc(8)
+  value.writeBigUInt64LE(number)
+  update(bpf, tables.numbers, numberKey(row), value)
 }

@@ -30,16 +30,10 @@ export const modeNumbers = { off: 0, audit: 1, enforce: 2 } as const
 export type EnforcedMode = keyof typeof modeNumbers
 
 /** One row. A packet's path class is `(mark & markMask) >> markShift` where that is a class, and the mask is not zero. */
-export const configLayout = {
-  mode: 0,
-  markMask: 4,
-  markShift: 8,
-  /** The last publication's number: kept here, so that no process gives it twice. */
-  publication: 12,
-  /** Of the programs in the array, to tell whether they are this version's. */
-  fingerprint: 16,
-  size: 24,
-} as const
+export const configLayout = { mode: 0, markMask: 4, markShift: 8, size: 16 } as const
+
+/** Rows of eight bytes: the last publication's number, and of what code the programs in the array are. */
+export const numberRows = { publication: 0, fingerprint: 1 } as const
 
 /** A row a slot; the token is zero while the slot is free. */
 export const interfaceLayout = {
@@ -125,6 +119,7 @@ export function datapathMaps(sizes: DatapathSizes) {
     ({ name, type, keySize, valueSize, maxEntries }) satisfies MapShape
   return {
     config: row('tp_config', 'array', 4, configLayout.size, 1),
+    numbers: row('tp_numbers', 'array', 4, 8, 2),
     interfaces: row('tp_interfaces', 'array', 4, interfaceLayout.size, sizes.slots),
     bound: row('tp_bound', 'arrayOfMaps', 4, 4, 2 * sizes.slots),
     programs: row('tp_programs', 'programArray', 4, 4, 4),

@@ -1,0 +1,30 @@
+/** The way onto a hook for kernels before 6.6: a clsact queueing discipline and a filter that tc(8) puts there. */
+import { spawnSync } from 'node:child_process'
+import { Failure } from '#base/failure'
+import type { Hook } from './links'
+
+/** Ours alone, so that other filters of the hook stay what they are. */
+const place = ['prio', '1', 'handle', '0x7070']
+
+/** In the calling thread's network namespace, which a child inherits. */
+export function attachByClsact(interfaceName: string, hook: Hook, pinPath: string): void {
+  tc(['qdisc', 'replace', 'dev', interfaceName, 'clsact'])
+  const program = ['bpf', 'direct-action', 'object-pinned', pinPath]
+  tc(['filter', 'replace', 'dev', interfaceName, hook, 'protocol', 'all', ...place, ...program])
+}
+
+/** An interface that is gone took its filters along. */
+export function detachByClsact(interfaceName: string, hook: Hook): void {
+  spawnSync('tc', ['filter', 'delete', 'dev', interfaceName, hook, 'protocol', 'all', ...place, 'bpf'], {
+    env: environment,
+  })
+}
+
+const environment = { ...process.env, LC_ALL: 'C', PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin` }
+
+function tc(args: readonly string[]): void {
+  const done = spawnSync('tc', args, { encoding: 'utf8', env: environment })
+  if (done.status === 0) return
+  const why = done.error === undefined ? done.stderr.trim() : 'tc could not be started; install iproute2'
+  throw new Failure('system.command-failed', `tc ${args.slice(0, 5).join(' ')} failed: ${why}`, done.error)
+}

@@ -1,0 +1,167 @@
+/** Publishing: rows, snapshot, pin, swap, then the old pin and rows; each step may fail and leaves the old state whole. */
+import { join } from 'node:path'
+import { numberRows } from '#compile/traffic-policy/datapath-maps'
+import type { Action, Direction, Entry } from '#compile/traffic-policy/entry'
+import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
+import type { Snapshot } from '#compile/traffic-policy/snapshot'
+import { unpin } from './bpffs'
+import { createRowPool, type RowPool } from './counter-rows'
+import { listHeld } from './datapath-interfaces'
+import {
+  bindPrepared,
+  boundMapId,
+  closePrepared,
+  type Place,
+  type Prepared,
+  pinNameOf,
+  prepareSnapshot,
+  readPins,
+  type SnapshotTools,
+  sweepPins,
+  unbind,
+} from './datapath-snapshots'
+import { readNumber, writeNumber } from './datapath-tables'
+
+export type PolicyContent = {
+  readonly uid: string
+  readonly generation: number
+  readonly stateful: boolean
+  readonly rules: readonly { readonly name: string; readonly action: Action }[]
+  readonly entries: readonly Entry[]
+}
+
+export type PublishRequest = Place & { readonly token: bigint; readonly policy: PolicyContent }
+
+/** What is bound; the content is unknown when its pin was lost, until it is published anew. */
+export type Published = Place & { readonly mapId: number; readonly snapshot?: Snapshot }
+
+export type Publisher = {
+  /** All of them with one swap. A Failure leaves every one of them as it was. */
+  readonly publish: (requests: readonly PublishRequest[]) => readonly Published[]
+  readonly unbind: (place: Place) => void
+  readonly published: (place: Place) => Published | undefined
+  /** Removes pins of what is bound nowhere; tells how many. */
+  readonly sweep: () => number
+  readonly freeRows: () => number
+}
+
+const directions: readonly Direction[] = ['ingress', 'egress']
+
+export function publisherOf(tools: SnapshotTools): Publisher {
+  const rows = createRowPool(tools.bpf, tools.tables)
+  const bound = adopt(tools, rows)
+  return {
+    publish: (requests) => publish(tools, { rows, bound }, requests),
+    unbind(place) {
+      unbind(tools, place)
+      forget(tools, { rows, bound }, place)
+    },
+    published: (place) => bound.get(nameOf(place)),
+    sweep: () => sweepPins(tools, new Set([...bound.values()].map(({ mapId }) => mapId))),
+    freeRows: rows.free,
+  }
+}
+
+type State = { readonly rows: RowPool; readonly bound: Map<string, Published> }
+
+/** After a restart: what is bound goes on, and its rows with it, where a pin of the same map tells of them. */
+function adopt(tools: SnapshotTools, rows: RowPool): Map<string, Published> {
+  const pins = readPins(tools)
+  const bound = new Map<string, Published>()
+  for (const { slot } of listHeld(tools)) {
+    for (const direction of directions) {
+      const mapId = boundMapId(tools, { slot, direction })
+      if (mapId === undefined) continue
+      const snapshot = pins.get(mapId)?.snapshot
+      bound.set(nameOf({ slot, direction }), {
+        slot,
+        direction,
+        mapId,
+        ...(snapshot === undefined ? {} : { snapshot }),
+      })
+      rows.claim(snapshot?.rules.map(({ counterRow }) => counterRow) ?? [])
+    }
+  }
+  return bound
+}
+
+function publish(tools: SnapshotTools, state: State, requests: readonly PublishRequest[]): readonly Published[] {
+  const prepared: Prepared[] = []
+  const taken: number[] = []
+  try {
+    let publication = reservePublications(tools, requests.length)
+    for (const request of requests) {
+      const snapshot = buildSnapshot(state, request, { publication, taken })
+      prepared.push(prepareSnapshot(tools, request, snapshot))
+      publication += 1
+    }
+    bindPrepared(tools, prepared)
+  } catch (error) {
+    for (const one of prepared) closePrepared(tools, one, false)
+    state.rows.release(taken)
+    throw error
+  }
+  return prepared.map((one) => {
+    closePrepared(tools, one, true)
+    return replace(tools, state, one)
+  })
+}
+
+/** Written before they are used: the number of an attempt that failed is not given again. */
+function reservePublications({ bpf, tables }: SnapshotTools, count: number): number {
+  const first = Number(readNumber(bpf, tables, numberRows.publication)) + 1
+  writeNumber(bpf, tables, numberRows.publication, BigInt(first + count - 1))
+  return first
+}
+
+type Numbers = { readonly publication: number; readonly taken: number[] }
+
+/** A rule keeps its row while its policy, name and action stay; everything else starts at zero. */
+function buildSnapshot({ rows, bound }: State, request: PublishRequest, { publication, taken }: Numbers): Snapshot {
+  const { policy, token, direction } = request
+  const before = bound.get(nameOf(request))?.snapshot
+  const isSame = before?.policyUid === policy.uid && before.token === token
+  const kept = new Map(isSame ? before.rules.map((rule) => [keyOf(rule), rule.counterRow]) : [])
+  const hashed = policy.rules.map(({ name, action }) => ({ nameHash: ruleNameHash(name), action }))
+  const fresh = [...rows.take(hashed.filter((rule) => !kept.has(keyOf(rule))).length)]
+  taken.push(...fresh)
+  return {
+    token,
+    direction,
+    policyUid: policy.uid,
+    generation: policy.generation,
+    binding: isSame ? before.binding : publication,
+    publication,
+    stateful: policy.stateful,
+    rules: hashed.map((rule) => ({ ...rule, counterRow: kept.get(keyOf(rule)) ?? fresh.shift() ?? 0 })),
+    entries: policy.entries,
+  }
+}
+
+function keyOf({ nameHash, action }: { readonly nameHash: bigint; readonly action: Action }): string {
+  return `${nameHash} ${action}`
+}
+
+function replace(tools: SnapshotTools, { rows, bound }: State, one: Prepared): Published {
+  const before = bound.get(nameOf(one))?.snapshot
+  const published: Published = { slot: one.slot, direction: one.direction, mapId: one.mapId, snapshot: one.snapshot }
+  bound.set(nameOf(one), published)
+  if (before !== undefined) {
+    unpin(join(tools.folders.snapshots, pinNameOf(before)))
+    const still = new Set(one.snapshot.rules.map(({ counterRow }) => counterRow))
+    rows.release(before.rules.map(({ counterRow }) => counterRow).filter((row) => !still.has(row)))
+  }
+  return published
+}
+
+function forget(tools: SnapshotTools, { rows, bound }: State, place: Place): void {
+  const before = bound.get(nameOf(place))?.snapshot
+  bound.delete(nameOf(place))
+  if (before === undefined) return
+  unpin(join(tools.folders.snapshots, pinNameOf(before)))
+  rows.release(before.rules.map(({ counterRow }) => counterRow))
+}
+
+function nameOf({ slot, direction }: Place): string {
+  return `${slot} ${direction}`
+}

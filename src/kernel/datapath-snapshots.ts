@@ -1,0 +1,102 @@
+/** Snapshots in the kernel: published by one swap, pinned while bound, read back through their pins. */
+import { join } from 'node:path'
+import { boundRow, snapshotShape } from '#compile/traffic-policy/datapath-maps'
+import type { Direction } from '#compile/traffic-policy/entry'
+import { parseSnapshot } from '#compile/traffic-policy/parse-snapshot'
+import { printSnapshot } from '#compile/traffic-policy/print-snapshot'
+import type { Snapshot } from '#compile/traffic-policy/snapshot'
+import type { Bpf } from './bpf-sys'
+import { listPins, openPin, pin, unpin } from './bpffs'
+import type { Folders, Tables } from './datapath-tables'
+import { updateBatch } from './map-batch'
+import { type BpfMap, closeMap, createMap, lookUp, numberKey, readMapShape, remove, update } from './maps'
+
+export type SnapshotTools = { readonly bpf: Bpf; readonly folders: Folders; readonly tables: Tables }
+
+export type Place = { readonly slot: number; readonly direction: Direction }
+
+/** What is bound: its map's id, and its content when a pin of that very map was found. */
+export type BoundSnapshot = Place & {
+  readonly mapId: number
+  readonly snapshot?: Snapshot
+  readonly pinName?: string
+}
+
+const zeroKey = numberKey(0)
+
+export function pinNameOf(snapshot: Snapshot): string {
+  return `${snapshot.token.toString(16).padStart(16, '0')}-${snapshot.direction}-${snapshot.publication}`
+}
+
+export type Prepared = Place & { readonly snapshot: Snapshot; readonly map: BpfMap; readonly mapId: number }
+
+/** Created, filled and pinned: no packet meets it yet. What was made is removed again when a step fails. */
+export function prepareSnapshot({ bpf, folders }: SnapshotTools, place: Place, snapshot: Snapshot): Prepared {
+  const map = createMap(bpf, snapshotShape())
+  try {
+    update(bpf, map, zeroKey, printSnapshot(snapshot), 'fill snapshot')
+    const { id } = readMapShape(bpf, map.fd)
+    pin(bpf, map.fd, join(folders.snapshots, pinNameOf(snapshot)))
+    return { ...place, snapshot, map, mapId: id }
+  } catch (error) {
+    closeMap(map)
+    throw error
+  }
+}
+
+/** All at once: the kernel waits for packets in flight a single time. */
+export function bindPrepared({ bpf, tables }: SnapshotTools, all: readonly Prepared[]): void {
+  if (all.length === 1 && all[0] !== undefined) {
+    const [one] = all
+    update(bpf, tables.bound, numberKey(boundRow(one.slot, one.direction)), numberKey(one.map.fd), 'swap snapshot')
+    return
+  }
+  const keys = Buffer.concat(all.map((one) => numberKey(boundRow(one.slot, one.direction))))
+  const values = Buffer.concat(all.map((one) => numberKey(one.map.fd)))
+  updateBatch(bpf, tables.bound, { count: all.length, keys, values }, 'swap snapshot')
+}
+
+/** After binding the table holds the map itself; before it, nothing of it is to stay. */
+export function closePrepared({ folders }: SnapshotTools, one: Prepared, isBound: boolean): void {
+  closeMap(one.map)
+  if (!isBound) unpin(join(folders.snapshots, pinNameOf(one.snapshot)))
+}
+
+/** Packets are denied as policy_unavailable from now on. */
+export function unbind({ bpf, tables }: SnapshotTools, place: Place): boolean {
+  return remove(bpf, tables.bound, numberKey(boundRow(place.slot, place.direction)))
+}
+
+export function boundMapId({ bpf, tables }: SnapshotTools, place: Place): number | undefined {
+  const id = lookUp(bpf, tables.bound, numberKey(boundRow(place.slot, place.direction)))?.readUInt32LE(0)
+  return id === 0 ? undefined : id
+}
+
+/** Every pin with the id of its map and its content; what is no snapshot of this version has none. */
+export function readPins(tools: SnapshotTools): ReadonlyMap<number, { pinName: string; snapshot?: Snapshot }> {
+  const { bpf, folders } = tools
+  const found = new Map<number, { pinName: string; snapshot?: Snapshot }>()
+  for (const pinName of listPins(folders.snapshots)) {
+    const fd = openPin(bpf, join(folders.snapshots, pinName))
+    if (fd === undefined) continue
+    const shape = readMapShape(bpf, fd)
+    const map = { fd, shape }
+    const isSnapshot = shape.type === 'array' && shape.valueSize === snapshotShape().valueSize
+    const bytes = isSnapshot ? lookUp(bpf, map, zeroKey) : undefined
+    const snapshot = bytes === undefined ? undefined : parseSnapshot(bytes)
+    closeMap(map)
+    found.set(shape.id, { pinName, ...(snapshot === undefined ? {} : { snapshot }) })
+  }
+  return found
+}
+
+/** Pins whose map is bound nowhere hold memory for nothing. */
+export function sweepPins(tools: SnapshotTools, boundIds: ReadonlySet<number>): number {
+  let swept = 0
+  for (const [id, { pinName }] of readPins(tools)) {
+    if (boundIds.has(id)) continue
+    unpin(join(tools.folders.snapshots, pinName))
+    swept += 1
+  }
+  return swept
+}

@@ -1,0 +1,187 @@
+/** The datapath of one node: interfaces held, snapshots published, mode, counters and denials. */
+import { closeSync, openSync } from 'node:fs'
+import { Failure } from '#base/failure'
+import type { Prefix } from '#base/prefix'
+import {
+  configLayout,
+  type DatapathSizes,
+  type EnforcedMode,
+  eventBudgetLayout,
+  modeNumbers,
+  prefixKeyLayout,
+  usualSizes,
+} from '#compile/traffic-policy/datapath-maps'
+import type { Direction } from '#compile/traffic-policy/entry'
+import { type Denial, parseEvent } from '#compile/traffic-policy/parse-event'
+import { openBpf } from './bpf-sys'
+import { type Count, clearFallbacks, type FallbackCounts, readCount, readFallbacks } from './counter-rows'
+import {
+  type AttachRequest,
+  attachInterface,
+  detachInterface,
+  type HeldInterface,
+  isAttached,
+  listHeld,
+} from './datapath-interfaces'
+import { ensurePrograms } from './datapath-programs'
+import { type Published, type Publisher, publisherOf } from './datapath-publisher'
+import { makeFolders, openTables, readConfig, writeConfig } from './datapath-tables'
+import { type BpfMap, closeMap, lookUp, numberKey, rowSize, update } from './maps'
+import { loadNative, type Native } from './native'
+import { openRing } from './ring-buffer'
+import { takeWriterLock } from './writer-lock'
+
+export type DatapathOptions = {
+  /** On a bpffs. */
+  readonly folder: string
+  readonly sizes?: DatapathSizes
+  readonly native?: Native
+}
+
+/** Attaches interfaces: what a CNI chain calls, beside a running agent. */
+export type Attacher = {
+  readonly attach: (request: AttachRequest) => HeldInterface
+  readonly detach: (held: HeldInterface) => void
+  readonly interfaces: () => readonly HeldInterface[]
+  readonly isAttached: (held: HeldInterface) => boolean
+  readonly mode: () => EnforcedMode | undefined
+  readonly setMode: (mode: EnforcedMode) => void
+  readonly close: () => void
+}
+
+export type Datapath = Attacher &
+  Publisher & {
+    readonly setPathMark: (mark: { readonly mask: number; readonly shift: number }) => void
+    /** `pathClass` is a position in `pathClasses`. */
+    readonly setPathPrefix: (vpc: number, prefix: Prefix, pathClass: number) => void
+    readonly readRule: (row: number) => Count | undefined
+    readonly readFallbacks: (slot: number, direction: Direction) => FallbackCounts
+    /** Calls `take` with each denial since the last call. */
+    readonly readDenials: (take: (denial: Denial) => void) => number
+    readonly lostDenials: () => bigint
+  }
+
+export type { AttachRequest, HeldInterface, Published }
+
+/** Attaching takes turns by a short lock of its own; it does not need the agent's. */
+export function openAttacher(options: DatapathOptions): Attacher {
+  return openParts(options).attacher
+}
+
+/** The agent's: a second one of the same folder is refused. */
+export function openDatapath(options: DatapathOptions): Datapath {
+  const native = options.native ?? loadNative()
+  const lock = takeWriterLock(native, makeFolders(options.folder).root)
+  try {
+    return openLocked(options, lock.release)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function openLocked(options: DatapathOptions, release: () => void): Datapath {
+  const { bpf, tables, folders, attacher, alone } = openParts(options)
+  const publisher = publisherOf({ bpf, tables, folders })
+  const ring = openRing(bpf.native, tables.events)
+  return {
+    ...attacher,
+    ...publisher,
+    detach(held) {
+      for (const direction of ['ingress', 'egress'] as const) publisher.unbind({ slot: held.slot, direction })
+      attacher.detach(held)
+    },
+    setPathMark: ({ mask, shift }) =>
+      alone(() =>
+        writeConfig(bpf, tables, (row) => {
+          row.writeUInt32LE(mask, configLayout.markMask)
+          row.writeUInt32LE(shift, configLayout.markShift)
+        }),
+      ),
+    setPathPrefix: (vpc, prefix, pathClass) =>
+      update(bpf, tables.prefixes, printPrefixKey(vpc, prefix), numberKey(pathClass), 'write prefix'),
+    readRule: (row) => readCount(bpf, tables, row),
+    readFallbacks: (slot, direction) => readFallbacks(bpf, tables, slot, direction),
+    readDenials: (take) =>
+      ring.read((record) => {
+        const denial = parseEvent(record)
+        if (denial !== undefined) take(denial)
+      }),
+    lostDenials: () => readLost(bpf, tables.eventBudget),
+    close() {
+      ring.close()
+      attacher.close()
+      release()
+    },
+  }
+}
+
+function openParts({ folder, sizes = usualSizes, native = loadNative() }: DatapathOptions) {
+  const bpf = openBpf(native)
+  const folders = makeFolders(folder)
+  const alone = <T>(work: () => T): T => withTurn(native, folders.links, work)
+  const tables = alone(() => {
+    const opened = openTables(bpf, folders, sizes)
+    ensurePrograms(bpf, opened)
+    return opened
+  })
+  const tools = { bpf, folders, tables }
+  const attacher: Attacher = {
+    attach: (request) =>
+      alone(() => {
+        const before = new Set(listHeld(tools).map(({ slot }) => slot))
+        const held = attachInterface(tools, request)
+        if (!before.has(held.slot)) clearFallbacks(bpf, tables, held.slot)
+        return held
+      }),
+    detach: (held) => alone(() => detachInterface(tools, held)),
+    interfaces: () => listHeld(tools),
+    isAttached: (held) => isAttached(tools, held),
+    mode: () => modeOf(readConfig(bpf, tables).readUInt32LE(configLayout.mode)),
+    setMode: (mode) =>
+      alone(() => writeConfig(bpf, tables, (row) => row.writeUInt32LE(modeNumbers[mode], configLayout.mode))),
+    close() {
+      for (const map of Object.values(tables)) closeMap(map)
+    },
+  }
+  return { bpf, tables, folders, attacher, alone }
+}
+
+/** Waits for the lock, a few seconds at most. */
+function withTurn<T>(native: Native, folder: string, work: () => T): T {
+  const fd = openSync(folder, 'r')
+  const end = Date.now() + 10_000
+  try {
+    while (native.flock(fd) < 0) {
+      if (Date.now() > end) {
+        throw new Failure('kernel.in-use', `another process has been attaching interfaces in ${folder} for 10 s; retry`)
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
+    }
+    return work()
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function modeOf(number: number): EnforcedMode | undefined {
+  return (Object.keys(modeNumbers) as EnforcedMode[]).find((mode) => modeNumbers[mode] === number)
+}
+
+function printPrefixKey(vpc: number, prefix: Prefix): Buffer {
+  const key = Buffer.alloc(prefixKeyLayout.size)
+  key.writeUInt32LE(64 + prefix.length, prefixKeyLayout.length)
+  key.writeUInt32LE(vpc, prefixKeyLayout.vpc)
+  key.writeUInt32LE(prefix.ip.family === 'ipv4' ? 4 : 6, prefixKeyLayout.family)
+  for (const [index, word] of prefix.ip.words.entries()) key.writeUInt32BE(word, prefixKeyLayout.address + 4 * index)
+  return key
+}
+
+function readLost(bpf: ReturnType<typeof openBpf>, map: BpfMap): bigint {
+  const slots = lookUp(bpf, map, numberKey(0)) ?? Buffer.alloc(rowSize(map.shape))
+  let lost = 0n
+  for (let at = 0; at < slots.length; at += eventBudgetLayout.size) {
+    lost += slots.readBigUInt64LE(at + eventBudgetLayout.lost)
+  }
+  return lost
+}
