@@ -1,7 +1,7 @@
 /** What Cilium's cases are written with: policies on the server B, and questions in every version. */
 import { expect } from 'vitest'
 import type { CiliumOptions } from '#compile/policy/cilium-options'
-import { ciliumVersions } from '#model/cilium-version'
+import { type CiliumVersion, ciliumVersions } from '#model/cilium-version'
 import { askCilium, type CiliumAsked, cnp, exampleWorld } from './ask-cilium'
 import type { Raw } from './policy-objects'
 
@@ -18,6 +18,11 @@ export function ask(policies: readonly Raw[], options: CiliumOptions = {}): Cili
 }
 
 export type Row = readonly [source: string, connection: string, expected: string]
+
+/** `ask` in one version, unless another one is asked for. */
+export function askIn(version: CiliumVersion): typeof ask {
+  return (policies, options = {}) => ask(policies, { version, ...options })
+}
 
 /** Ingress of B, in every version unless one is asked for. */
 export function expectAtB(policies: readonly Raw[], rows: readonly Row[], options: CiliumOptions = {}): void {

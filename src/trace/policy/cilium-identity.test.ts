@@ -1,5 +1,7 @@
 /** Identities and selectors as Cilium's policies meet them: cases I1 to I20. */
 import { describe, expect, test } from 'vitest'
+import type { CiliumOptions } from '#compile/policy/cilium-options'
+import { ciliumVersions } from '#model/cilium-version'
 import { askCilium, ccnp, cnp, exampleWorld } from '../../../test/policy/ask-cilium'
 import { namespace, networkPolicy, pod, type Raw } from '../../../test/policy/policy-objects'
 import { identitiesOf } from './cilium-identity'
@@ -13,11 +15,16 @@ function numberOf(objects: readonly Raw[], name: string, options = {}): number {
   return identitiesOf(asked.semantics.identities, of, 'apart')[0]?.number ?? -1
 }
 
-/** Who may reach B on TCP 8080 by one ingress policy. */
-function reaching(policy: Raw, options = {}, more: readonly Raw[] = []): readonly string[] {
-  const asked = askCilium([...exampleWorld, ...more, policy], options)
+/** Who may reach B on TCP 8080 by one ingress policy: the same in every version unless one is asked for. */
+function reaching(policy: Raw, options: CiliumOptions = {}, more: readonly Raw[] = []): readonly string[] {
   const names = ['A', 'C', 'D', 'node-b', 'world', 'remote-node', 'host', '8.8.8.8']
-  return names.filter((name) => asked.at('ingress', name, 'B', 'TCP 8080') === 'allowed')
+  const versions = options.version === undefined ? ciliumVersions : [options.version]
+  const found = versions.map((version) => {
+    const asked = askCilium([...exampleWorld, ...more, policy], { ...options, version })
+    return names.filter((name) => asked.at('ingress', name, 'B', 'TCP 8080') === 'allowed')
+  })
+  for (const one of found) expect(one).toEqual(found[0])
+  return found[0] ?? []
 }
 
 const from = (...fromEndpoints: readonly Raw[]): Raw => cnp('business/p', { ...server, ingress: [{ fromEndpoints }] })

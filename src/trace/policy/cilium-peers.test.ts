@@ -5,10 +5,12 @@ import type { CiliumOptions } from '#compile/policy/cilium-options'
 import type { Direction } from '#compile/policy/policy-rule'
 import { ciliumVersions } from '#model/cilium-version'
 import { askCilium, ccnp, cnp, exampleWorld } from '../../../test/policy/ask-cilium'
-import { ask, client, expectAtB, fromClient, isRefused, server, tcp } from '../../../test/policy/cilium-cases'
+import { askIn, client, expectAtB, fromClient, isRefused, server, tcp } from '../../../test/policy/cilium-cases'
 import { networkPolicy, type Raw } from '../../../test/policy/policy-objects'
 
-describe('what is refused', () => {
+describe.each(ciliumVersions)('what is refused in %s', (version) => {
+  const ask = askIn(version)
+
   test('P20: two kinds of peers in one element', () => {
     expect(isRefused(cnp('business/p', { ...server, ingress: [{ ...fromClient, fromEntities: ['world'] }] }))).toBe(
       true,
@@ -47,7 +49,9 @@ describe('what is refused', () => {
   })
 })
 
-describe('destinations', () => {
+describe.each(ciliumVersions)('destinations in %s', (version) => {
+  const ask = askIn(version)
+
   const egress = (element: Raw): Raw => cnp('business/p', { ...client, egress: [element] })
   /** Egress of A, the same in every version unless one is asked for. */
   const atA = (policies: readonly Raw[], target: string, connection: string, options: CiliumOptions = {}): string => {
@@ -177,7 +181,9 @@ describe('destinations', () => {
   })
 })
 
-describe('NetworkPolicy and the tiers', () => {
+describe.each(ciliumVersions)('NetworkPolicy and the tiers in %s', (version) => {
+  const ask = askIn(version)
+
   const np = (spec: Raw): Raw =>
     networkPolicy('business/np', { podSelector: { matchLabels: { app: 'server' } }, ...spec })
   const both = (policies: readonly Raw[], name: string): readonly string[] => {

@@ -4,7 +4,7 @@ import { ciliumVersions } from '#model/cilium-version'
 import { ccnp, cnp } from '../../../test/policy/ask-cilium'
 import {
   article,
-  ask,
+  askIn,
   client,
   expectAtB,
   fromClient,
@@ -16,7 +16,9 @@ import {
 } from '../../../test/policy/cilium-cases'
 import { asksPolicy } from './cilium-conntrack'
 
-describe('enforcement', () => {
+describe.each(ciliumVersions)('enforcement in %s', (version) => {
+  const ask = askIn(version)
+
   test('P1: without policies all is allowed, by one key a direction', () => {
     const asked = ask([])
     expect(asked.at('ingress', 'D', 'B', 'TCP 80')).toBe('allowed')
@@ -127,7 +129,9 @@ describe('enforcement', () => {
   })
 })
 
-describe('denies, ports and redirections', () => {
+describe.each(ciliumVersions)('denies, ports and redirections in %s', (version) => {
+  const ask = askIn(version)
+
   const anyClient = cnp('business/allow', { ...server, ingress: [fromClient] })
   const deny22 = cnp('business/deny', { ...server, ingressDeny: [{ toPorts: [tcp('22')] }] })
 
@@ -314,7 +318,9 @@ describe('denies, ports and redirections', () => {
   })
 })
 
-describe('connections, authentication and requirements', () => {
+describe.each(ciliumVersions)('connections, authentication and requirements in %s', (version) => {
+  const ask = askIn(version)
+
   test('P36: an established connection is judged anew, so that P3 cuts it', () => {
     expect(asksPolicy('ESTABLISHED')).toBe(true)
     expect(ask([nothing]).at('ingress', 'A', 'B', 'TCP 8080')).toBe('133')
@@ -355,7 +361,9 @@ describe('connections, authentication and requirements', () => {
   })
 })
 
-describe('endpoints that are no pods', () => {
+describe.each(ciliumVersions)('endpoints that are no pods in %s', (version) => {
+  const ask = askIn(version)
+
   test('C13: a clusterwide endpointSelector {} closes health and ingress endpoints as well, and not the host', () => {
     const asked = ask([ccnp('p', { endpointSelector: {}, ingress: [{}] })], { hasHostFirewall: true })
     expect(asked.at('ingress', 'A', 'health', 'TCP 4240')).toBe('133')
