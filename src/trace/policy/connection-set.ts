@@ -2,7 +2,7 @@
 import type { PortRange } from '#base/port-range'
 import type { PolicyProtocol } from '#compile/policy/policy-rule'
 import type { Decision } from './answer'
-import type { PortPieces, PortTable } from './port-table'
+import type { PortPieces, PortTable } from './port-pieces'
 
 /** Sorted ranges that neither overlap nor touch, by protocol; protocols without any are left out. */
 export type PortRanges = ReadonlyMap<PolicyProtocol, readonly PortRange[]>

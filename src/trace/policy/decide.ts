@@ -4,7 +4,8 @@ import type { Decision } from './answer'
 import { type ConnectionSet, joinDecisions, joinTables, type PortRanges } from './connection-set'
 import type { ClassConnection, Nearness, PartyClass } from './party'
 import type { PolicyWorld } from './policy-world'
-import { decisionAt, tableOf } from './port-table'
+import { decisionAt } from './port-pieces'
+import { tableOf } from './port-table'
 
 export type { ConnectionSet, PortRanges }
 

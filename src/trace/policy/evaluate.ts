@@ -1,15 +1,15 @@
 /** One connection between two parties: may it pass, says which rule, and what would change it. */
 import type { Direction } from '#compile/policy/policy-rule'
-import type { Decision, DirectionAnswer, PolicyAnswer, RuleReport } from './answer'
+import type { Decision, DirectionAnswer, PolicyAnswer, PolicyReason, RuleReport } from './answer'
 import { classOf } from './classify'
 import { joinDecisions } from './connection-set'
 import { describeParty, describePeer, describePolicy, describePorts, describeRule } from './describe-policy'
 import { explainOthers } from './explain-others'
-import { type LaneEnds, layLane } from './lane'
+import { judgeDirection } from './judge-direction'
+import type { LaneEnds } from './lane'
 import type { Party, PartyClass, PartyConnection } from './party'
-import { commonFamily, hasEnded, nearnessOf } from './party-facts'
+import { addressesOf, commonFamily, hasEnded, nearnessOf } from './party-facts'
 import type { PolicyWorld } from './policy-world'
-import { rulesAt } from './port-match'
 import type { LanePoint, RuleAtPort } from './semantics'
 
 /** A protocol without ports, or a port that is not told, counts as port 0, which no rule for ports names; ICMP is asked for echo. */
@@ -18,6 +18,7 @@ export function evaluate(world: PolicyWorld, connection: PartyConnection): Polic
   const ended = [source, target].find((party) => party.kind === 'pod' && hasEnded(party.pod))
   if (ended !== undefined) return answerEnded(ended)
   const family = connection.family ?? commonFamily(world.cluster, source, target)
+  if (family === undefined && hasAddress(world, source) && hasAddress(world, target)) return answerApart(source, target)
   const echo = protocol === 'ICMP' ? 8 : protocol === 'ICMPv6' ? 128 : 0
   const { icmpCode } = connection
   const at = { protocol, port: connection.port ?? echo, ...(icmpCode !== undefined && { icmpCode }) }
@@ -39,9 +40,8 @@ function answerDirection(
   direction: Direction,
   { ends, at }: { readonly ends: LaneEnds; readonly at: LanePoint },
 ): DirectionAnswer {
-  const lane = layLane(world, direction, ends)
-  const rules = rulesAt(lane, at)
-  const { deciding, ...judged } = world.semantics.judge(lane, rules, at)
+  const { lane, rules, judgement } = judgeDirection(world, direction, { ends, at })
+  const { deciding, ...judged } = judgement
   return {
     ...judged,
     rules: rules.map((rule) => reportRule(rule, deciding.has(rule.rule), direction)),
@@ -68,17 +68,24 @@ function reportRule({ policy, rule, isCertain }: RuleAtPort, decides: boolean, d
   }
 }
 
-/** No packet of it can be, whatever policies say. */
 function answerEnded(party: Party): PolicyAnswer {
   const phase = party.kind === 'pod' ? party.pod.phase : ''
   const sentence = `${describeParty(party)} has ended (${phase}) and holds no address: nothing reaches it, and nothing comes from it`
-  const answer: DirectionAnswer = {
-    decision: 'denied',
-    because: [{ code: 'policy.pod-ended', sentence }],
-    rules: [],
-    tiers: '',
-    others: [],
-    changes: ['ask for a pod that runs'],
-  }
+  return answerImpossible({ code: 'policy.pod-ended', sentence }, 'ask for a pod that runs')
+}
+
+function hasAddress({ cluster }: PolicyWorld, party: Party): boolean {
+  return party.kind === 'address' || addressesOf(cluster, party).length > 0
+}
+
+function answerApart(source: Party, target: Party): PolicyAnswer {
+  const sentence = `${describeParty(source)} and ${describeParty(target)} have no addresses of one family, so that no packet goes between them`
+  return answerImpossible({ code: 'policy.no-common-family', sentence }, 'give both an address of the same family')
+}
+
+/** No packet of it can be, whatever policies say. */
+function answerImpossible(reason: PolicyReason, change: string): PolicyAnswer {
+  const because = [reason] as const
+  const answer: DirectionAnswer = { decision: 'denied', because, rules: [], tiers: '', others: [], changes: [change] }
   return { allowed: false, ingress: answer, egress: answer, notes: [] }
 }

@@ -5,7 +5,7 @@ import type { Cluster } from '#model/cluster'
 import type { AddressAtoms } from './address-atoms'
 import type { ConnectionSet } from './connection-set'
 import type { Party, PartyClass } from './party'
-import type { PortTable } from './port-table'
+import type { PortTable } from './port-pieces'
 import type { Semantics } from './semantics'
 
 /** A rule of a policy with the numbers of its peers; absent for any peer. */

@@ -4,12 +4,8 @@ import type { Decision } from './answer'
 import { type LaneEnds, layLane, policiesFor } from './lane'
 import type { PolicyWorld } from './policy-world'
 import { cutPorts, rulesAt, targetPorts } from './port-match'
+import type { PortPieces, PortTable } from './port-pieces'
 import type { Lane } from './semantics'
-
-/** `ends` are the last ports of pieces in which the decision is the same. */
-export type PortPieces = { readonly ends: Uint16Array; readonly decisions: readonly Decision[] }
-
-export type PortTable = { readonly id: number; readonly protocols: Readonly<Record<PolicyProtocol, PortPieces>> }
 
 export function tableOf(world: PolicyWorld, direction: Direction, ends: LaneEnds): PortTable {
   const { tables, nearTables } = world.memory
@@ -73,10 +69,4 @@ function buildTable({ semantics }: PolicyWorld, lane: Lane, id: number): PortTab
   }
   const pieces = Object.fromEntries(policyProtocols.map((protocol) => [protocol, piecesOf(protocol)]))
   return { id, protocols: pieces as PortTable['protocols'] }
-}
-
-export function decisionAt({ ends, decisions }: PortPieces, port: number): Decision {
-  let index = 0
-  while ((ends[index] ?? 65535) < port) index++
-  return decisions[index] ?? 'unknown'
 }
