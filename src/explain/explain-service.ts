@@ -33,7 +33,7 @@ export function explainService(input: ExplainInput): Explanation {
     layers,
     findings,
     isUndecided:
-      findings.some(({ code }) => code === 'explain.undecided') ||
+      findings.some(({ code }) => code === 'explain.undecided' || code === 'explain.policy-undecided') ||
       nodes.some(({ given }) => given?.hasFamily === true && given.isElsewhere),
   }
 }

@@ -180,6 +180,19 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'Affinity keeps most tracked clients on few of the endpoints.',
   },
+  'explain.policy-denies-all': {
+    severity: 'error',
+    meaning: 'Network policies let nobody reach a port of the Service: every connection to it is dropped.',
+  },
+  'explain.policy-backends-differ': {
+    severity: 'warning',
+    meaning:
+      'Network policies let a client reach some backends of a Service and not others: part of its connections is dropped.',
+  },
+  'explain.policy-undecided': {
+    severity: 'warning',
+    meaning: 'Whether a client may reach a port of the Service depends on something that the input does not tell.',
+  },
   'explain.no-local-endpoint': {
     severity: 'error',
     meaning: 'Traffic policy Local drops packets on nodes that have no endpoint of the Service.',
