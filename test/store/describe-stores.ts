@@ -15,50 +15,58 @@ export type OpenStore = {
   readonly postgres: TestPostgres | undefined
 }
 
+type Kind = 'embedded' | 'postgres'
+
+/** Opened once a file: opening is what takes longest. */
+const openedStores = new Map<Kind, OpenStore>()
+
+afterAll(async () => {
+  for (const { store, postgres } of openedStores.values()) {
+    await store.close()
+    postgres?.remove()
+  }
+  openedStores.clear()
+})
+
 /** Each test begins with an empty database. */
 export function describeStores(title: string, suite: (opened: () => OpenStore) => void): void {
-  describe(`${title}, embedded`, () => open(suite, async () => ({ engine: await openEmbedded() })))
+  describe(`${title}, embedded`, () => onStore('embedded', suite))
   describePostgres(`${title}, PostgreSQL`, suite)
 }
 
 export function describePostgres(title: string, suite: (opened: () => OpenStore) => void): void {
   const found = findPostgres()
-  if (!found.ok) {
-    console.warn(`tests on PostgreSQL are skipped: ${found.reason}`)
-    describe.skip(`${title} (skipped: ${found.reason})`, () => suite(neverOpen))
+  if (found.ok) {
+    describe(title, () => onStore('postgres', suite))
     return
   }
-  describe(title, () =>
-    open(suite, async () => {
-      const postgres = await startPostgres()
-      const engine = openPostgres({ database: postgres.url(), poolSize: 8, statementTimeoutMillis: 30_000 })
-      return { engine, postgres }
-    }),
-  )
+  console.warn(`tests on PostgreSQL are skipped: ${found.reason}`)
+  describe.skip(`${title} (skipped: ${found.reason})`, () => suite(neverOpen))
 }
 
 function neverOpen(): never {
-  throw new Error('the suite is skipped')
+  throw new Error('no database is open')
 }
 
-function open(
-  suite: (opened: () => OpenStore) => void,
-  start: () => Promise<{ readonly engine: Engine; readonly postgres?: TestPostgres }>,
-): void {
-  let opened: OpenStore | undefined
+function onStore(kind: Kind, suite: (opened: () => OpenStore) => void): void {
   beforeAll(async () => {
-    const { engine, postgres } = await start()
-    await migrate(engine)
-    opened = { engine, postgres, store: storeOf(engine, [], postgres?.url()) }
+    if (!openedStores.has(kind)) openedStores.set(kind, await open(kind))
   })
   beforeEach(async () => {
+    const opened = openedStores.get(kind)
     if (opened !== undefined) await empty(opened.engine)
   })
-  afterAll(async () => {
-    await opened?.store.close()
-    opened?.postgres?.remove()
-  })
-  suite(() => opened ?? neverOpen())
+  suite(() => openedStores.get(kind) ?? neverOpen())
+}
+
+async function open(kind: Kind): Promise<OpenStore> {
+  const postgres = kind === 'postgres' ? await startPostgres() : undefined
+  const engine =
+    postgres === undefined
+      ? await openEmbedded()
+      : openPostgres({ database: postgres.url(), poolSize: 8, statementTimeoutMillis: 30_000 })
+  await migrate(engine)
+  return { engine, postgres, store: storeOf(engine, [], postgres?.url()) }
 }
 
 async function empty(engine: Engine): Promise<void> {
