@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { printTable } from '#base/text'
+import { benchPolicies } from './bench-policies'
 import { bigCluster, type Size } from './big-cluster'
 
 const isQuick = process.argv.includes('--quick')
@@ -152,7 +153,16 @@ function writeBigSave(file: string): string {
   return '10.96.3.7:80'
 }
 
-const rows = [...(await benchRules()), ...(await benchTrace())]
+const benches = {
+  rules: benchRules,
+  trace: benchTrace,
+  policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
+}
+/** All of them, unless some are named: `npm run bench -- --only policies`. */
+const only = process.argv.indexOf('--only')
+const chosen = only < 0 ? Object.keys(benches) : (process.argv[only + 1] ?? '').split(',')
+const rows: (readonly string[])[] = []
+for (const [name, bench] of Object.entries(benches)) if (chosen.includes(name)) rows.push(...(await bench()))
 const [cpu] = cpus()
 process.stdout.write(
   `${cpus().length} × ${cpu?.model ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}; medians of ${rounds} rounds\n\n`,

@@ -9,6 +9,12 @@ import { nodeIptables } from '#compile/node/node-iptables'
 import { nodeNftables } from '#compile/node/node-nftables'
 import { buildCluster } from '#manifests/build-cluster'
 import { parseManifestText } from '#manifests/parse-text'
+import type { Cluster } from '#model/cluster'
+import { decide } from '#trace/policy/decide'
+import { kubernetesSemantics } from '#trace/policy/k8s-semantics'
+import { classOf, type PolicyWorld, preparePolicies } from '#trace/policy/world'
+import { buildMatrix } from '#verify/policy/build-matrix'
+import { printMatrixText } from '#verify/policy/print-matrix'
 
 const [step = '', file = ''] = process.argv.slice(2)
 const text = readFileSync(file, 'utf8')
@@ -34,6 +40,31 @@ else if (step === 'rules') {
     () => nodeNftables(cluster, slices, { family: 'ipv4', node: 'node-1', settings }).value,
   )
   timed('nftPrint', () => printList(rulesetOf([tables.table])))
+}
+
+if (step === 'policies') {
+  const cluster = timed('objects', () => buildCluster(parseManifestText(text, 'policies.json').value).value)
+  const world = timed('world', () => preparePolicies(cluster, { semantics: kubernetesSemantics }))
+  const { rows } = timed('matrix', () => buildMatrix(world))
+  timed('print', () => printMatrixText(rows))
+  const verdicts = verdictsOf(world, cluster)
+  verdicts()
+  timed('verdicts', verdicts)
+}
+
+/** A million single verdicts, over pods and ports in turn. */
+function verdictsOf(world: PolicyWorld, cluster: Cluster): () => number {
+  const ids = [...cluster.pods.values()].map((pod) => classOf(world, { kind: 'pod', pod }).id)
+  return () => {
+    let allowed = 0
+    for (let at = 0; at < 1_000_000; at++) {
+      const source = ids[at % ids.length] ?? 0
+      const target = ids[(at * 7 + 3) % ids.length] ?? 0
+      const protocol = at % 2 === 0 ? 'TCP' : 'UDP'
+      if (decide(world, { source, target, protocol, port: 8000 + (at % 200) }) === 'allowed') allowed++
+    }
+    return allowed
+  }
 }
 
 process.stdout.write(JSON.stringify({ times, peakMegabytes: Math.round(process.resourceUsage().maxRSS / 1024) }))

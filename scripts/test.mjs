@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildProgram, installPackages, installSystemTools, runShown, say } from './setup.mjs'
 
-const own = new Set(['--update-cases', '--fuzz-iptables'])
+const own = new Set(['--update-cases', '--fuzz-iptables', '--fuzz-policy'])
+/** Which suites each long run is about. */
+const fuzzFilters = {
+  '--fuzz-iptables': ['iptables-property', 'nftables-property', 'rulesets-property'],
+  '--fuzz-policy': ['policies-property'],
+}
 const given = process.argv.slice(2)
 const flags = new Set(given.filter((arg) => own.has(arg)))
 const filters = given.filter((arg) => !own.has(arg))
@@ -31,11 +36,12 @@ function chosenRuns() {
   }
   const reason = installSystemTools()
   if (reason) say(`${reason}; they are skipped`)
-  if (flags.has('--fuzz-iptables')) {
+  const fuzzed = [...flags].find((flag) => flag.startsWith('--fuzz-'))
+  if (fuzzed !== undefined) {
     const seed = process.env.PORTOLAN_SEED ?? String(randomInt(2 ** 31))
     say(`the seed is ${seed}; PORTOLAN_SEED=${seed} repeats this run`)
     const env = { PORTOLAN_SEED: seed, PORTOLAN_FUZZ_PACKETS: process.env.PORTOLAN_FUZZ_PACKETS ?? '10000' }
-    return [{ project: 'kernel', filters: filters.length > 0 ? filters : ['property'], env }]
+    return [{ project: 'kernel', filters: filters.length > 0 ? filters : fuzzFilters[fuzzed], env }]
   }
   return ['pure', 'store', 'kernel'].map((project) => ({ project, filters, env: {} }))
 }

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { dump } from 'js-yaml'
 import { type Finding, printFinding, type Severity } from '#base/finding'
 import { countOf, listOf } from '#base/text'
+import { lintTrafficPolicies } from '#compile/traffic-policy/lint-traffic-policies'
 import type { Cluster } from '#model/cluster'
 import { lintPolicies } from '#verify/policy/lint-policies'
 import type { CommandContext, ExitCode } from './command'
@@ -33,7 +34,7 @@ async function runLint(io: Io, options: LintOptions): Promise<ExitCode> {
   const { world, cluster, findings } = await readPolicyWorld(io, options.from, options)
   const isPolicies = (finding: Finding): boolean => isAboutPolicies(finding)
   // What the reading found of policies is what lint is for, too.
-  const found = [...findings.filter(isPolicies), ...lintPolicies(world)].sort(
+  const found = [...findings.filter(isPolicies), ...lintPolicies(world), ...lintTrafficPolicies(cluster)].sort(
     (a, b) => rank[a.severity] - rank[b.severity],
   )
   printFindings(
@@ -46,19 +47,19 @@ async function runLint(io: Io, options: LintOptions): Promise<ExitCode> {
   return found.some(({ severity }) => severity !== 'info') ? 1 : 0
 }
 
-const policyKinds = /Policy$|^CiliumCIDRGroup$/
+const policyKinds = /Policy$|^CiliumCIDRGroup$|^TrafficPolicyBinding$|^Edge|^VPCAttachment$/
 
 function isAboutPolicies({ code, object }: Finding): boolean {
   return code.startsWith('policy.') || (object !== undefined && policyKinds.test(object.kind))
 }
 
 function printText(found: readonly Finding[], cluster: Cluster): string {
-  const { networkPolicies, tierPolicies, ciliumPolicies } = cluster
-  const total = networkPolicies.size + tierPolicies.size + ciliumPolicies.size
+  const { networkPolicies, tierPolicies, ciliumPolicies, trafficPolicies } = cluster
+  const total = networkPolicies.size + tierPolicies.size + ciliumPolicies.size + trafficPolicies.size
   const counts = (['error', 'warning', 'info'] as const).flatMap((severity) => {
     const count = found.filter((one) => one.severity === severity).length
     return count === 0 ? [] : [severity === 'info' ? countOf(count, 'note') : countOf(count, severity)]
   })
-  const summary = `${countOf(total, 'policy', 'policies')}: ${counts.length === 0 ? 'nothing found' : listOf(counts)}\n`
+  const summary = `${countOf(total, 'policy that counts', 'policies that count')}: ${counts.length === 0 ? 'nothing found' : listOf(counts)}\n`
   return `${found.map((finding) => `${printFinding(finding)}\n`).join('')}${summary}`
 }

@@ -53,6 +53,18 @@ export function lintCilium({ world: { cluster } }: LintContext): readonly Findin
   )
 }
 
+/** As the CRD names them, behind `from` or `to`. */
+const peerFields: Readonly<Record<string, string>> = {
+  endpoints: 'Endpoints',
+  cidrs: 'CIDR',
+  cidrSets: 'CIDRSet',
+  entities: 'Entities',
+  nodes: 'Nodes',
+  groups: 'Groups',
+  services: 'Services',
+  fqdns: 'FQDNs',
+}
+
 function lintElement({ meta }: CiliumPolicy, section: string, element: CiliumElement): readonly Finding[] {
   const source = { object: refOf(meta), origin: meta.origin }
   const { path, ...members } = element
@@ -66,10 +78,10 @@ function lintElement({ meta }: CiliumPolicy, section: string, element: CiliumEle
     const hint = `write ${everybody} to mean everybody, or leave the rule out`
     return [lintFinding('policy.empty-rule', source, { message, path, hint })]
   }
-  const empty = given.filter(([, value]) => Array.isArray(value) && value.length === 0)
+  const empty = given.filter(([name, value]) => name in peerFields && Array.isArray(value) && value.length === 0)
   return empty.map(([name]) =>
     lintFinding('policy.empty-peers', source, {
-      message: `the list of ${name} is empty, and so matches nobody`,
+      message: `${section.startsWith('ingress') ? 'from' : 'to'}${peerFields[name]} is an empty list, and so matches nobody`,
       path,
       hint: 'leave it out to match everybody, or fill it in',
     }),
