@@ -26,13 +26,16 @@ export type SubjectRules = {
   readonly direction: Direction
   readonly policies: readonly CompiledPolicy[]
   /** Rules that can match the peer, where that is known already; all of the policies without it. */
-  readonly candidates?: readonly { readonly policy: CompiledPolicy; readonly rule: PolicyRule }[]
+  readonly candidates?: readonly Candidate[]
   /** Of the destination. */
   readonly namedPorts: readonly NamedPort[]
   readonly settings: CiliumSettings
   /** A pod, health or ingress endpoint, which its own host always reaches. */
   readonly isOnNode: boolean
 }
+
+/** `isCertain`: it matches the peer, but for what other policies of the subject require. */
+type Candidate = { readonly policy: CompiledPolicy; readonly rule: PolicyRule; readonly isCertain: boolean }
 
 export function isEnforced({ policies, settings }: SubjectRules): boolean {
   if (settings.enforcement !== 'default') return settings.enforcement === 'always'
@@ -49,13 +52,26 @@ export function wantedRules(subject: SubjectRules, peer: PeerIdentity): readonly
   if (subject.settings.enforcement === 'never') return []
   const demands = demandsOf(subject.policies)
   const candidates =
-    subject.candidates ?? subject.policies.flatMap((policy) => policy.rules.map((rule) => ({ policy, rule })))
+    subject.candidates ??
+    subject.policies.flatMap((policy) => policy.rules.map((rule) => ({ policy, rule, isCertain: false })))
   const wanted: WantedRule[] = []
-  for (const { policy, rule } of candidates) {
-    const { match, identity } = matchRule(rule, peer, { demands, subject })
+  const asksMore = demands.allow.length + demands.deny.length > 0
+  for (const { policy, rule, isCertain } of candidates) {
+    const { match, identity } =
+      isCertain && !asksMore ? sureMatch(rule, peer) : matchRule(rule, peer, { demands, subject })
     if (match !== 'no') wanted.push({ policy, rule, match, identity })
   }
   return wanted
+}
+
+function sureMatch({ peers }: PolicyRule, { number }: PeerIdentity): RuleMatch {
+  return { match: 'yes', identity: peers === 'any' || peers.some(isForAll) ? 0 : number }
+}
+
+function isForAll(match: PeerMatch): boolean {
+  if (match.kind !== 'own') return false
+  const wanted = peerOf(match)
+  return (wanted.kind === 'endpoints' || wanted.kind === 'labels') && isWildcard(wanted.selector)
 }
 
 type Demands = {

@@ -5,6 +5,7 @@
 import type { Finding } from '#base/finding'
 import { selectsLabels } from '#compile/identities/endpoint-selector'
 import { type Label, labelSet, reservedLabel } from '#compile/identities/label'
+import { identityNumbers } from '#compile/identities/numbers'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
 import { compileCilium } from '#compile/policy/compile-cilium'
@@ -33,12 +34,7 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
   const compilation = compileCilium(cluster, settings)
   const identities = identityContext(cluster, compilation)
   const ruleNumbers = numberRules(compilation.policies)
-  const cases = new WeakMap<Lane, readonly CiliumCase[]>()
-  const casesOf = (lane: Lane): readonly CiliumCase[] => {
-    const known = cases.get(lane) ?? casesIn(lane, identities)
-    cases.set(lane, known)
-    return known
-  }
+  const casesOf = rememberLast((lane: Lane) => casesIn(lane, identities))
   return {
     name: 'cilium',
     settings,
@@ -64,6 +60,15 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
 function ownPorts(protocol: PolicyProtocol, { tunnelPort }: CiliumSettings): readonly number[] {
   if (protocol === 'ICMP') return [3]
   return protocol === 'UDP' && tunnelPort !== undefined ? [tunnelPort] : []
+}
+
+/** A lane is asked about many times in a row and then no more. */
+function rememberLast<K extends object, V>(find: (key: K) => V): (key: K) => V {
+  let last: { readonly key: K; readonly value: V } | undefined
+  return (key) => {
+    if (last?.key !== key) last = { key, value: find(key) }
+    return last.value
+  }
 }
 
 function numberRules(policies: readonly CompiledPolicy[]): ReadonlyMap<PolicyRule, number> {
@@ -233,10 +238,11 @@ function tiersOf({ policies }: Lane, decision: Decision, views: readonly CaseVie
 /** Everything that decisions rest on beside policies and named ports. */
 function laneText(lane: Lane, cases: readonly CiliumCase[], numbers: ReadonlyMap<PolicyRule, number>): string {
   const texts = cases.map(({ rules, peer }) => {
-    const found = rules.map(
-      ({ rule, match, identity }) => `${numbers.get(rule)}${match === 'yes' ? '' : '?'}${identity === 0 ? '*' : ''}`,
-    )
-    return `${peer.number === 1 ? 'host' : 'other'} ${found.join()}`
+    let text = peer.number === identityNumbers.host ? 'host' : 'other'
+    for (const { rule, match, identity } of rules) {
+      text += ` ${numbers.get(rule)}${match === 'yes' ? '' : '?'}${identity === 0 ? '*' : ''}`
+    }
+    return text
   })
   const { subject, nearness } = lane
   return `${subject.kind} ${entityOf(subject)} ${nearness === 'same-pod'} ${[...new Set(texts)].sort().join(' / ')}`
