@@ -52,7 +52,3 @@ export function printLabelSet(set: LabelSet): string {
 export function reservedLabel(name: string): Label {
   return { source: 'reserved', key: name, value: '' }
 }
-
-export function hasReserved(set: LabelSet, name: string): boolean {
-  return set.byKey.get(name)?.some((label) => label.source === 'reserved') ?? false
-}

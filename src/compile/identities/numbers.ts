@@ -38,15 +38,7 @@ export function scopeOf(number: number): 'reserved' | 'cluster' | 'local' | 'rem
   return number < firstClusterNumber ? 'reserved' : 'cluster'
 }
 
-export function isRemoteNode(number: number): boolean {
-  return number === 6 || number === 7 || scopeOf(number) === 'remote-node'
-}
-
 /** As the datapath asks: world and prefixes are outside. */
 export function isInCluster(number: number): boolean {
   return number !== 2 && number !== 9 && number !== 10 && scopeOf(number) !== 'local'
-}
-
-export function isWorld(number: number): boolean {
-  return number === 2 || number === 9 || number === 10
 }
