@@ -16,7 +16,6 @@ export const kubernetesSemantics: Semantics = {
   matchSubject,
   matchPeer,
   rangesOf,
-  laneText: ({ nearness }) => nearness,
   decide: (lane, rules, at) => walkTiers(lane, rules, at).decision,
   judge: judgeKubernetes,
   explainSubject,

@@ -39,9 +39,11 @@ export function policiesFor(world: PolicyWorld, direction: Direction, subject: P
   return added
 }
 
-function numberRule({ peerIds }: PolicyWorld, policy: CompiledPolicy, rule: PolicyRule): NumberedRule {
-  const { peers } = rule
-  return { policy, rule, peers, numbers: peers === 'any' ? [] : peers.map((peer) => peerIds.get(peer)) }
+function numberRule({ peerIds, ruleIds }: PolicyWorld, policy: CompiledPolicy, rule: PolicyRule): NumberedRule {
+  const { peers, ports } = rule
+  const numbers = peers === 'any' ? [] : peers.map((peer) => peerIds.get(peer))
+  const usesNames = ports !== 'any' && ports.some(({ kind }) => kind === 'named')
+  return { policy, rule, id: ruleIds.get(rule) ?? -1, peers, numbers, usesNames }
 }
 
 const anyPeer: Pick<MatchedRule, 'peers' | 'isCertain'> = { peers: [], isCertain: true }

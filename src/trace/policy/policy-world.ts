@@ -12,6 +12,9 @@ import type { Semantics } from './semantics'
 export type NumberedRule = {
   readonly policy: CompiledPolicy
   readonly rule: PolicyRule
+  readonly id: number
+  /** It names ports, whose numbers are the target's. */
+  readonly usesNames: boolean
   readonly peers: 'any' | readonly PeerMatch[]
   readonly numbers: readonly (number | undefined)[]
 }
@@ -41,6 +44,9 @@ export type WorldMemory = {
   readonly tables: Readonly<Record<Direction, (PortTable | undefined)[][]>>
   readonly nearTables: Map<string, PortTable>
   readonly tablesByText: Map<string, PortTable>
+  readonly tablesByContent: Map<string, PortTable>
+  /** Steps of signatures: from a state, by a symbol, to the next state. */
+  readonly states: Map<number, number>
   /** By the two tables. */
   readonly sets: Map<number, ConnectionSet>
 }

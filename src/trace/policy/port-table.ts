@@ -1,9 +1,10 @@
 /** The decisions of one lane for every protocol and port, kept once for all lanes that decide alike. */
 import { type Direction, type PolicyProtocol, policyProtocols } from '#compile/policy/policy-rule'
 import type { Decision } from './answer'
-import { type LaneEnds, layLane, policiesFor } from './lane'
+import { type LaneEnds, layLane } from './lane'
+import { signLane } from './lane-signature'
 import type { PolicyWorld } from './policy-world'
-import { cutPorts, rulesAt, targetPorts } from './port-match'
+import { cutPorts, rulesAt } from './port-match'
 import type { PortPieces, PortTable } from './port-pieces'
 import type { Lane } from './semantics'
 
@@ -28,29 +29,31 @@ export function tableOf(world: PolicyWorld, direction: Direction, ends: LaneEnds
 }
 
 function findTable(world: PolicyWorld, direction: Direction, ends: LaneEnds): PortTable {
-  const lane = layLane(world, direction, ends)
-  const text = textOf(world, lane)
+  const { laneText } = world.semantics
+  const signature = signLane(world, direction, ends)
+  const lane = laneText === undefined ? undefined : layLane(world, direction, ends)
+  const text = lane === undefined ? signature : `${signature} | ${laneText?.(lane)}`
   const { tablesByText } = world.memory
   const known = tablesByText.get(text)
   if (known !== undefined) return known
-  const table = buildTable(world, lane, tablesByText.size)
+  const table = shareTable(world, buildTable(world, lane ?? layLane(world, direction, ends)))
   tablesByText.set(text, table)
   return table
 }
 
-/** All that the decisions of a lane rest on. */
-function textOf(world: PolicyWorld, lane: Lane): string {
-  const { ruleIds, semantics } = world
-  const rules = lane.matched.map(({ rule, isCertain }) => `${ruleIds.get(rule)}${isCertain ? '' : '?'}`).join()
-  const usesNames = lane.matched.some(
-    ({ rule }) => rule.ports !== 'any' && rule.ports.some(({ kind }) => kind === 'named'),
-  )
-  const names = usesNames ? targetPorts(lane).map(({ name, protocol, port }) => `${name} ${protocol} ${port}`) : []
-  const policies = policiesFor(world, lane.direction, lane.subject).number
-  return `${lane.direction} ${policies} | ${rules} | ${names.join()} | ${semantics.laneText(lane)}`
+/** Tables that say the same are one, whatever rules made them. */
+function shareTable({ memory: { tablesByContent } }: PolicyWorld, protocols: PortTable['protocols']): PortTable {
+  const content = policyProtocols
+    .map((protocol) => `${protocols[protocol].ends.join()} ${protocols[protocol].decisions.join()}`)
+    .join(';')
+  const known = tablesByContent.get(content)
+  if (known !== undefined) return known
+  const table = { id: tablesByContent.size, protocols }
+  tablesByContent.set(content, table)
+  return table
 }
 
-function buildTable({ semantics }: PolicyWorld, lane: Lane, id: number): PortTable {
+function buildTable({ semantics }: PolicyWorld, lane: Lane): PortTable['protocols'] {
   const piecesOf = (protocol: PolicyProtocol): PortPieces => {
     const starts = cutPorts(lane, protocol, semantics.ownPorts?.(protocol))
     const ends: number[] = []
@@ -68,5 +71,5 @@ function buildTable({ semantics }: PolicyWorld, lane: Lane, id: number): PortTab
     return { ends: Uint16Array.from(ends), decisions }
   }
   const pieces = Object.fromEntries(policyProtocols.map((protocol) => [protocol, piecesOf(protocol)]))
-  return { id, protocols: pieces as PortTable['protocols'] }
+  return pieces as PortTable['protocols']
 }

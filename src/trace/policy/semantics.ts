@@ -73,8 +73,11 @@ export type Semantics = {
   readonly matchPeer: (peer: PeerMatch, of: PartyClass) => Match
   /** Every range of addresses that a match may ask for: addresses are cut by them. */
   readonly rangesOf: (policies: readonly CompiledPolicy[]) => readonly Prefix[]
-  /** What `decide` reads of a lane beside policies, rules and the target's named ports: lanes that agree in all decide alike. */
-  readonly laneText: (lane: Lane) => string
+  /**
+   * What `decide` reads of a lane beside policies, rules, their open peers, nearness and the target's named ports: lanes
+   * that agree in all decide alike. Absent when it reads nothing else.
+   */
+  readonly laneText?: (lane: Lane) => string
   /** Ports that it treats apart from what rules say of them. */
   readonly ownPorts?: (protocol: PolicyProtocol) => readonly number[]
   /** The decision alone; `rules` are those of the lane that match the port as well. Must agree with `judge`. */

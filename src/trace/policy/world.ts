@@ -41,6 +41,8 @@ function newMemory(): WorldMemory {
     tables: { ingress: [], egress: [] },
     nearTables: new Map(),
     tablesByText: new Map(),
+    tablesByContent: new Map(),
+    states: new Map(),
     sets: new Map(),
   }
 }
