@@ -8,9 +8,6 @@ export type MatrixProtocol = (typeof matrixProtocols)[number]
 
 export const allConnections = 'All Connections'
 
-/** What has no connection in any case, known or not. */
-export const noConnections = ''
-
 /** Empty for no connection. `partly` is what only some members of an end have. */
 export function printConnections({ allowed, unknown }: ConnectionSet, partly?: PortRanges): string {
   const parts = [printPorts(allowed), named('partly', partly), named('unknown', unknown)]
@@ -19,7 +16,12 @@ export function printConnections({ allowed, unknown }: ConnectionSet, partly?: P
 
 function named(word: string, ranges: PortRanges | undefined): string {
   const text = ranges === undefined ? '' : printPorts(ranges)
-  return text === '' ? '' : `${word} ${text}`
+  return mark(word, text)
+}
+
+/** Before each protocol, so that none of them looks certain: `unknown TCP 80; unknown UDP 53`. */
+export function mark(word: string, text: string): string {
+  return text.replaceAll(/(^|; )(?=.)/g, `$1${word} `)
 }
 
 function printPorts(ranges: PortRanges): string {

@@ -5,7 +5,7 @@ import { type ConnectionSet, portsBetween } from '#trace/policy/decide'
 import type { Nearness, Party } from '#trace/policy/party'
 import { commonFamily, nearnessOf } from '#trace/policy/party-facts'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
-import { printConnections } from './connection-text'
+import { mark, printConnections } from './connection-text'
 
 /** `text` is empty for no connection. */
 export type Lanes = {
@@ -57,7 +57,7 @@ function textOnHost(world: PolicyWorld, sources: readonly Party[], targets: read
     }
   }
   const [usual = '', ...others] = [...new Set(nearnesses.flatMap((one) => texts.get(one) ?? []))]
-  const partly = others.filter((text) => text !== '').map((text) => `partly ${text}`)
+  const partly = others.map((text) => mark('partly', text))
   return [usual, ...partly].filter((text) => text !== '').join('; ')
 }
 

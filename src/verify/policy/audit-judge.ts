@@ -1,0 +1,237 @@
+/** What policies would have done to one recorded flow: let it through, deny it and by which policy, or why nobody can tell. */
+import type { ObjectRef } from '#base/finding'
+import type { DirectoryIndex } from '#flows/directory'
+import type { NobodyReason } from '#flows/identify-peer'
+import { connectedPort, type Ends, newEnds, type OwnEnd, ownEndOf, type PeerEnd, peerEndOf } from '#flows/intern-ends'
+import type { ObservedFlow } from '#flows/observed-flow'
+import { keyOf } from '#model/meta'
+import type { CompiledPolicy, Direction } from '#compile/policy/policy-rule'
+import { decide } from '#trace/policy/decide'
+import { judgeDirection } from '#trace/policy/judge-direction'
+import { policiesFor } from '#trace/policy/lane'
+import type { Nearness } from '#trace/policy/party'
+import { nearnessOf } from '#trace/policy/party-facts'
+import type { PolicyWorld } from '#trace/policy/policy-world'
+import { type AuditParty, type AuditPlace, ownParty, peerPlaces } from './audit-parties'
+import { doubtOf, type Blind, blindPolicies } from './audit-doubts'
+
+export type Denial = {
+  readonly direction: Direction
+  /** Whom the policies hold for. */
+  readonly subject: string
+  readonly port: number
+  readonly policies: readonly ObjectRef[]
+  /** True where a rule denies it, false where no rule allows it. */
+  readonly isByRule: boolean
+}
+
+export type AuditVerdict =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'denied'; readonly denials: readonly Denial[]; readonly peer: string }
+  | { readonly kind: 'unknown'; readonly reason: string; readonly sentence: string }
+
+export type AuditJudge = {
+  readonly world: PolicyWorld
+  readonly index: DirectoryIndex
+  readonly ends: Ends
+  readonly blind: readonly Blind[]
+  readonly ownParties: (AuditParty | null | undefined)[]
+  readonly places: Map<number, readonly AuditPlace[]>[]
+  /** Of what is not allowed, by classes, nearness, protocol and port. */
+  readonly refusals: Map<string, ClassVerdict>
+}
+
+/** Of every pair of parties of the same two classes. */
+type ClassVerdict =
+  | { readonly kind: 'denied'; readonly denials: readonly Omit<Denial, 'subject' | 'port'>[] }
+  | Extract<AuditVerdict, { kind: 'unknown' }>
+
+export function newJudge(world: PolicyWorld, index: DirectoryIndex): AuditJudge {
+  return {
+    world,
+    index,
+    ends: newEnds(index),
+    blind: blindPolicies(world),
+    ownParties: [],
+    places: [],
+    refusals: new Map(),
+  }
+}
+
+const allowed: AuditVerdict = { kind: 'allowed' }
+const ported = { TCP: 1, UDP: 2, SCTP: 3 } as const
+type PortedProtocol = keyof typeof ported
+
+export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
+  const protocol = flow.protocol.toUpperCase()
+  if (!isPorted(protocol)) return unknown('protocol', `of ${protocol || 'a protocol that is not told'} no port is known`)
+  const port = connectedPort(flow)
+  if (port === undefined) return unknown('no-port', 'the port that was connected to is not told')
+  const end = ownEndOf(judge.ends, flow)
+  const own = ownPartyOf(judge, end)
+  if (own === null) return unknown('labels', `the labels of ${nameOf(end)} are not known, nor which policies hold for it`)
+  const peer = peerEndOf(judge.ends, flow)
+  if (peer.identity.kind === 'nobody') return nobody(peer.identity.why)
+  return judgePlaces(judge, { own, peer, protocol, port, isEgress: flow.direction === 'EGRESS' })
+}
+
+function isPorted(protocol: string): protocol is PortedProtocol {
+  return Object.hasOwn(ported, protocol)
+}
+
+function nameOf({ namespace, name }: OwnEnd): string {
+  return `${namespace ?? '?'}/${name}`
+}
+
+const unknowns = new Map<string, AuditVerdict>()
+
+function unknown(reason: string, sentence: string): AuditVerdict {
+  const known = unknowns.get(sentence)
+  if (known !== undefined) return known
+  const made: AuditVerdict = { kind: 'unknown', reason, sentence }
+  if (unknowns.size < 1000) unknowns.set(sentence, made)
+  return made
+}
+
+/** What stays in the pod or on the node meets no policy. */
+function nobody(why: NobodyReason): AuditVerdict {
+  if (why === 'loopback' || why === 'itself') return allowed
+  if (why === 'link-local') return unknown(why, 'the peer is a link-local address, which policies see or not, as the node has it')
+  return unknown(why, 'the peer has no address that could be read')
+}
+
+function ownPartyOf(judge: AuditJudge, end: OwnEnd): AuditParty | null {
+  const known = judge.ownParties[end.id]
+  if (known !== undefined) return known
+  const made = ownParty(judge.world, judge.index, end) ?? null
+  judge.ownParties[end.id] = made
+  return made
+}
+
+function placesOf(judge: AuditJudge, { peer, protocol, port, isEgress }: Omit<Asked, 'own'>): readonly AuditPlace[] {
+  judge.places[peer.id] ??= new Map()
+  const known = judge.places[peer.id]
+  const isAnyPort = peer.identity.kind !== 'service' && peer.identity.kind !== 'api-server'
+  const key = isAnyPort ? 0 : (port * 4 + ported[protocol]) * 2 + Number(isEgress)
+  const found = known?.get(key)
+  if (found !== undefined) return found
+  const made = peerPlaces(judge.world, judge.index, {
+    identity: peer.identity,
+    at: { protocol, port },
+    isTarget: isEgress,
+  })
+  known?.set(key, made)
+  return made
+}
+
+type Asked = {
+  readonly own: AuditParty
+  readonly peer: PeerEnd
+  readonly protocol: PortedProtocol
+  readonly port: number
+  readonly isEgress: boolean
+}
+
+/** Where some of a Service's backends would be out of reach, part of what was recorded would have been denied. */
+function judgePlaces(judge: AuditJudge, asked: Asked): AuditVerdict {
+  const { own, peer, protocol, isEgress } = asked
+  const isAnyPort = peer.identity.kind !== 'service' && peer.identity.kind !== 'api-server'
+  const places = placesOf(judge, asked)
+  let open: AuditVerdict | undefined
+  for (const place of places) {
+    const port = isAnyPort ? asked.port : place.port
+    const [source, target] = isEgress ? [own, place.party] : [place.party, own]
+    const verdict = judgePair(judge, { source, target, protocol, port })
+    if (verdict === undefined) continue
+    if (verdict.kind === 'unknown') open = verdict
+    else return denied(verdict, { source, target, port, peer: place.party.name })
+  }
+  return open ?? allowed
+}
+
+type Pair = {
+  readonly source: AuditParty
+  readonly target: AuditParty
+  readonly protocol: PortedProtocol
+  readonly port: number
+}
+
+/** Undefined for what is allowed. */
+function judgePair(judge: AuditJudge, pair: Pair): ClassVerdict | undefined {
+  const { source, target, protocol, port } = pair
+  const doubt = judge.blind.length === 0 ? undefined : doubtOf(judge.blind, source, target)
+  if (doubt !== undefined) return { kind: 'unknown', reason: 'labels', sentence: doubt }
+  const nearness = nearnessBetween(source, target)
+  const decision = decide(judge.world, { source: source.of.id, target: target.of.id, protocol, port, nearness })
+  if (decision === 'allowed') return undefined
+  const key = `${source.of.id} ${target.of.id} ${nearness} ${protocol} ${port} ${source.namespace} ${target.hasPorts}`
+  const known = judge.refusals.get(key)
+  if (known !== undefined) return known
+  const made = explain(judge.world, pair, nearness)
+  judge.refusals.set(key, made)
+  return made
+}
+
+function nearnessBetween(source: AuditParty, target: AuditParty): Nearness {
+  if (source.isOnHost || target.isOnHost) return nearnessOf(source.party, target.party)
+  if (source.party.kind !== 'pod' || target.party.kind !== 'pod' || source.of.id !== target.of.id) return 'apart'
+  return keyOf(source.party.pod.meta) === keyOf(target.party.pod.meta) ? 'same-pod' : 'apart'
+}
+
+function explain(world: PolicyWorld, pair: Pair, nearness: Nearness): ClassVerdict {
+  const { source, target, protocol, port } = pair
+  const denials: Omit<Denial, 'subject' | 'port'>[] = []
+  let open: string | undefined
+  for (const direction of ['egress', 'ingress'] as const) {
+    const [subject, peer] = direction === 'egress' ? [source, target] : [target, source]
+    const ends = { subject: subject.of, peer: peer.of, nearness }
+    const { rules, judgement, lane } = judgeDirection(world, direction, { ends, at: { protocol, port } })
+    if (judgement.decision === 'allowed') continue
+    if (judgement.decision === 'unknown') {
+      open ??= judgement.because[0].sentence
+      continue
+    }
+    const deciding = rules.filter(({ rule }) => judgement.deciding.has(rule) && rule.action === 'deny')
+    const isByRule = deciding.length > 0
+    const blocking = isByRule ? deciding.map(({ policy }) => policy) : isolating(world, direction, subject)
+    const named = isByRule || target.hasPorts ? undefined : lane.matched.find((one) => hasName(one.rule.ports))
+    if (named === undefined) denials.push({ direction, policies: refsOf(blocking), isByRule })
+    else open ??= `a rule of ${textOfRef(named.policy.source.object)} names a port, and the ports of ${target.name} are not known`
+  }
+  if (denials.length > 0) return { kind: 'denied', denials }
+  return { kind: 'unknown', reason: 'policy', sentence: open ?? 'the decision rests on what the input does not tell' }
+}
+
+function hasName(ports: 'any' | readonly { readonly kind: string }[]): boolean {
+  return ports !== 'any' && ports.some(({ kind }) => kind === 'named')
+}
+
+function isolating(world: PolicyWorld, direction: Direction, subject: AuditParty): readonly CompiledPolicy[] {
+  return policiesFor(world, direction, subject.of).policies.filter(({ isolates }) => isolates)
+}
+
+function refsOf(policies: readonly CompiledPolicy[]): readonly ObjectRef[] {
+  const refs = new Map(policies.map(({ source }) => [textOfRef(source.object), source.object]))
+  return [...refs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, ref]) => ref)
+}
+
+export function textOfRef({ kind, namespace, name }: ObjectRef): string {
+  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
+}
+
+type DenialFacts = {
+  readonly source: AuditParty
+  readonly target: AuditParty
+  readonly port: number
+  readonly peer: string
+}
+
+function denied(verdict: Extract<ClassVerdict, { kind: 'denied' }>, facts: DenialFacts): AuditVerdict {
+  const { source, target, port, peer } = facts
+  const denials = verdict.denials.map((one) => ({
+    ...one,
+    subject: one.direction === 'egress' ? source.name : target.name,
+    port,
+  }))
+  return { kind: 'denied', denials, peer }
+}
