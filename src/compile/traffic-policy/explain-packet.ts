@@ -44,12 +44,14 @@ export function decidersOf({ spec, compiled, others = [] }: Deciding): readonly 
 }
 
 export function explainPacket(packet: PartialPacket, deciding: Deciding): PacketExplanation {
-  const missing = missingFields(packet)
-  const values = missing.map((field) => valuesOf(field, deciding))
+  const tried = missingFields(packet).map((field) => ({ field, values: valuesOf(field, deciding) }))
+  const values = tried.map((one) => one.values)
+  // What the policy never asks of needs no telling.
+  const missing = tried.filter((one) => one.values.length > 1).map(({ field }) => field)
   if (values.reduce((count, list) => count * list.length, 1) > mostTried) return { kind: 'open', missing }
   const deciders = decidersOf(deciding)
   const found: Decision[] = []
-  for (const given of combinations(missing, values)) {
+  for (const given of combinations(tried)) {
     const whole: PolicyPacket = { ...packet, ...given }
     const answers = deciders.map(({ name, decide }) => ({ name, decision: decide(whole) }))
     const [first, ...rest] = answers
@@ -107,11 +109,12 @@ function rangesOf(
   })
 }
 
+type Tried = { readonly field: PacketField; readonly values: readonly number[] }
 type Given = { readonly [Field in PacketField]?: number }
 
-function combinations(fields: readonly PacketField[], values: readonly (readonly number[])[]): readonly Given[] {
-  return fields.reduce<readonly Given[]>(
-    (found, field, at) => found.flatMap((given) => (values[at] ?? []).map((value) => ({ ...given, [field]: value }))),
+function combinations(tried: readonly Tried[]): readonly Given[] {
+  return tried.reduce<readonly Given[]>(
+    (found, { field, values }) => found.flatMap((given) => values.map((value) => ({ ...given, [field]: value }))),
     [{}],
   )
 }
