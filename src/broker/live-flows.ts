@@ -2,7 +2,7 @@
 import type { FlowFilter } from '#flows/filter'
 import type { StoredFlow } from '#flows/flow'
 import { matchesFlow } from '#flows/matches-flow'
-import type { StoreEvent } from '#store/store'
+import type { Store, StoreEvent } from '#store/store'
 
 export type FlowListener = {
   readonly filter: FlowFilter
@@ -13,30 +13,48 @@ export type FlowListener = {
 }
 
 export type LiveFlows = {
-  /** The answer takes the listener out again. */
-  readonly add: (listener: FlowListener) => () => void
-  readonly offer: (event: StoreEvent) => void
+  /** Resolves when the listener hears; the answer takes it out again. */
+  readonly add: (listener: FlowListener) => Promise<() => void>
   readonly count: () => number
   /** Ends every listener. */
-  readonly end: () => void
+  readonly end: () => Promise<void>
 }
 
-export function buildLiveFlows(): LiveFlows {
+/** The store is listened to only while somebody wants to know: telling costs it a read of each batch. */
+export function buildLiveFlows(listen: Store['listen']): LiveFlows {
   const listeners = new Set<FlowListener>()
+  let hearing: Promise<() => Promise<void>> | undefined
+  const offer = ({ flows, missed }: StoreEvent): void => {
+    for (const listener of listeners) {
+      for (const flow of flows) if (matchesFlow(listener.filter, flow)) listener.take(flow)
+      if (missed > 0) listener.miss(missed)
+    }
+  }
+  const stopHearing = async (): Promise<void> => {
+    const stop = hearing
+    hearing = undefined
+    await (await stop?.catch(() => undefined))?.()
+  }
+  const remove = (listener: FlowListener): void => {
+    if (listeners.delete(listener) && listeners.size === 0) void stopHearing().catch(() => undefined)
+  }
   return {
-    add: (listener) => {
+    add: async (listener) => {
       listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    offer: ({ flows, missed }) => {
-      for (const listener of listeners) {
-        for (const flow of flows) if (matchesFlow(listener.filter, flow)) listener.take(flow)
-        if (missed > 0) listener.miss(missed)
+      try {
+        hearing ??= listen(offer)
+        await hearing
+      } catch (error) {
+        hearing = undefined
+        listeners.delete(listener)
+        throw error
       }
+      return () => remove(listener)
     },
     count: () => listeners.size,
-    end: () => {
+    end: async () => {
       for (const listener of [...listeners]) listener.end()
+      await stopHearing()
     },
   }
 }

@@ -50,7 +50,7 @@ const farewellMs = 10_000
 export async function startBroker(options: BrokerOptions): Promise<RunningBroker> {
   refuseOpenDoor(options)
   const { store, settings, clock, log } = options
-  const live = buildLiveFlows()
+  const live = buildLiveFlows(store.listen)
   let app: App | undefined
   const metrics = buildMetrics(metricSources(options, { openStreams: live.count, server: () => app?.server }))
   const broker: Broker = { store, clock, settings, log, metrics, live, version: options.version }
@@ -66,16 +66,14 @@ export async function startBroker(options: BrokerOptions): Promise<RunningBroker
     (routes) => addRoutes(routes, broker),
   )
   app = server
-  const endListening = await store.listen(live.offer)
   const port = await openPort(server, options.listen)
   const passes = startPasses(broker)
   return {
     url: `http://${printEndpoint(options.listen.address, port)}`,
     port,
     stop: async () => {
-      live.end()
+      await live.end()
       await Promise.all([closeServer(server), passes.stop()])
-      await endListening()
       await store.close()
     },
   }

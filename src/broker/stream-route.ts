@@ -10,6 +10,7 @@ import { sendProblem } from './answer-problem'
 import type { App } from './app'
 import type { Broker } from './broker'
 import { type EventStream, openEventStream } from './event-stream'
+import type { FlowListener } from './live-flows'
 import { takeRows } from './read-limit'
 import { headersOf } from './stream-answer'
 import { closedQuery, flowParameters, readFlowFilter, v1Read } from './v1-parts'
@@ -56,41 +57,93 @@ function resumeTime(lastEventId: string | undefined): Instant | undefined {
 }
 
 async function follow(broker: Broker, reply: FastifyReply, filter: FlowFilter): Promise<FastifyReply> {
-  const waiting: StoredFlow[] = []
-  let missed = 0
-  let stream: EventStream | undefined
-  const { since: _since, ...live } = filter
-  const leave = broker.live.add({
-    filter: live,
-    take: (flow) => {
-      if (stream !== undefined) sendFlow(broker, stream, flow)
-      else if (waiting.length < mostReplayed) waiting.push(flow)
-      else missed++
-    },
-    miss: (count) => {
-      if (stream === undefined) missed += count
-      else stream.send({ name: 'missed', data: { flows: count } })
-    },
-    end: () => stream?.close(),
-  })
+  const { store, clock } = broker
+  const { since, ...live } = filter
+  const recent = { ...live, since: clock.now() - resumeOverlapSeconds * microsPerSecond }
+  const gate = buildGate()
+  const leave = await broker.live.add({ filter: live, ...gate.listener })
   try {
     // Read before the answer begins, so that a database that is away is still told as 503.
-    const past = filter.since === undefined ? [] : await takeRows(broker.store.streamFlows(filter), mostReplayed)
+    const known = await takeRows(store.streamFlows(recent), mostReplayed)
+    const told = new Set(['', ...known.map(sightingOf)])
+    const past = since === undefined ? [] : await takeRows(store.streamFlows(filter), mostReplayed)
     reply.hijack()
-    stream = openStream(broker, reply, leave)
+    const stream = openStream(broker, reply, leave)
     if (past.length === mostReplayed) stream.send({ name: 'missed', data: { flows: null } })
-    const told = new Set(past.map(sightingOf))
     for (const flow of past.toReversed()) {
       if (!(await stream.drain())) return reply
+      told.add(sightingOf(flow))
       sendFlow(broker, stream, flow)
     }
-    for (const flow of waiting) if (!told.has(sightingOf(flow))) sendFlow(broker, stream, flow)
-    if (missed > 0) stream.send({ name: 'missed', data: { flows: missed } })
+    const tell = tellOnce(broker, stream, told)
+    gate.open(stream, tell)
+    if (store.engine === 'postgres') catchUp(broker, stream, { recent, tell, done: () => told.clear() })
+    else told.clear()
   } catch (error) {
     leave()
     throw error
   }
   return reply
+}
+
+type Tell = (flow: StoredFlow) => void
+
+/** `told` always holds something until the catch-up is over, and then nothing. */
+function tellOnce(broker: Broker, stream: EventStream, told: Set<string>): Tell {
+  return (flow) => {
+    const sighting = sightingOf(flow)
+    if (told.has(sighting)) return
+    if (told.size > 0) told.add(sighting)
+    sendFlow(broker, stream, flow)
+  }
+}
+
+/** Other brokers learn within two seconds that somebody listens here; what they stored until then is read once. */
+const catchUpMs = 3000
+
+type CatchUp = { readonly recent: FlowFilter; readonly tell: Tell; readonly done: () => void }
+
+function catchUp({ store, clock, log }: Broker, stream: EventStream, { recent, tell, done }: CatchUp): void {
+  clock.after(catchUpMs, () => {
+    if (!stream.isOpen()) return
+    takeRows(store.streamFlows(recent), mostReplayed)
+      .then((rows) => rows.toReversed().forEach(tell))
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'a live stream may lack what other brokers stored as it began'),
+      )
+      .finally(done)
+  })
+}
+
+type Gate = {
+  readonly listener: Pick<FlowListener, 'take' | 'miss' | 'end'>
+  readonly open: (stream: EventStream, tell: Tell) => void
+}
+
+/** Holds what arrives until what was there before has been told. */
+function buildGate(): Gate {
+  const waiting: StoredFlow[] = []
+  let missed = 0
+  let through: { readonly stream: EventStream; readonly tell: Tell } | undefined
+  return {
+    listener: {
+      take: (flow) => {
+        if (through !== undefined) through.tell(flow)
+        else if (waiting.length < mostReplayed) waiting.push(flow)
+        else missed++
+      },
+      miss: (count) => {
+        if (through === undefined) missed += count
+        else through.stream.send({ name: 'missed', data: { flows: count } })
+      },
+      end: () => through?.stream.close(),
+    },
+    open: (stream, tell) => {
+      waiting.splice(0).forEach(tell)
+      if (missed > 0) stream.send({ name: 'missed', data: { flows: missed } })
+      through = { stream, tell }
+    },
+  }
 }
 
 /** Of one row, the same sighting twice says nothing new. */

@@ -66,6 +66,8 @@ describe.skipIf(!found.ok)('postgres', () => {
     )
     expect(await left.send('/pod/traffic/batch', rows.slice(0, 100))).toBe(100)
     expect(await right.send('/pod/traffic/batch', rows.slice(100))).toBe(100)
+    // What was stored before each knew that the other listens is caught up with.
+    await Promise.all(brokers.map((broker) => broker.clock.advance(3)))
     for (const stream of streams) {
       while (stream.pods.size < 200) await sleep(20)
       await stream.close()
