@@ -1,19 +1,20 @@
 /** What policies would have done to one recorded flow: let it through, deny it and by which policy, or why nobody can tell. */
 import type { ObjectRef } from '#base/finding'
+import type { CompiledPolicy, Direction, PeerMatch } from '#compile/policy/policy-rule'
 import type { DirectoryIndex } from '#flows/directory'
 import type { NobodyReason } from '#flows/identify-peer'
 import { connectedPort, type Ends, newEnds, type OwnEnd, ownEndOf, type PeerEnd, peerEndOf } from '#flows/intern-ends'
 import type { ObservedFlow } from '#flows/observed-flow'
 import { keyOf } from '#model/meta'
-import type { CompiledPolicy, Direction } from '#compile/policy/policy-rule'
 import { decide } from '#trace/policy/decide'
 import { judgeDirection } from '#trace/policy/judge-direction'
 import { policiesFor } from '#trace/policy/lane'
 import type { Nearness } from '#trace/policy/party'
 import { nearnessOf } from '#trace/policy/party-facts'
 import type { PolicyWorld } from '#trace/policy/policy-world'
+import type { MatchedRule } from '#trace/policy/semantics'
+import { type Blind, blindPolicies, doubtOf } from './audit-doubts'
 import { type AuditParty, type AuditPlace, ownParty, peerPlaces } from './audit-parties'
-import { doubtOf, type Blind, blindPolicies } from './audit-doubts'
 
 export type Denial = {
   readonly direction: Direction
@@ -64,12 +65,14 @@ type PortedProtocol = keyof typeof ported
 
 export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
   const protocol = flow.protocol.toUpperCase()
-  if (!isPorted(protocol)) return unknown('protocol', `of ${protocol || 'a protocol that is not told'} no port is known`)
+  if (!isPorted(protocol))
+    return unknown('protocol', `of ${protocol || 'a protocol that is not told'} no port is known`)
   const port = connectedPort(flow)
   if (port === undefined) return unknown('no-port', 'the port that was connected to is not told')
   const end = ownEndOf(judge.ends, flow)
   const own = ownPartyOf(judge, end)
-  if (own === null) return unknown('labels', `the labels of ${nameOf(end)} are not known, nor which policies hold for it`)
+  if (own === null)
+    return unknown('labels', `the labels of ${nameOf(end)} are not known, nor which policies hold for it`)
   const peer = peerEndOf(judge.ends, flow)
   if (peer.identity.kind === 'nobody') return nobody(peer.identity.why)
   return judgePlaces(judge, { own, peer, protocol, port, isEgress: flow.direction === 'EGRESS' })
@@ -83,20 +86,15 @@ function nameOf({ namespace, name }: OwnEnd): string {
   return `${namespace ?? '?'}/${name}`
 }
 
-const unknowns = new Map<string, AuditVerdict>()
-
 function unknown(reason: string, sentence: string): AuditVerdict {
-  const known = unknowns.get(sentence)
-  if (known !== undefined) return known
-  const made: AuditVerdict = { kind: 'unknown', reason, sentence }
-  if (unknowns.size < 1000) unknowns.set(sentence, made)
-  return made
+  return { kind: 'unknown', reason, sentence }
 }
 
 /** What stays in the pod or on the node meets no policy. */
 function nobody(why: NobodyReason): AuditVerdict {
   if (why === 'loopback' || why === 'itself') return allowed
-  if (why === 'link-local') return unknown(why, 'the peer is a link-local address, which policies see or not, as the node has it')
+  if (why === 'link-local')
+    return unknown(why, 'the peer is a link-local address, which policies see or not, as the node has it')
   return unknown(why, 'the peer has no address that could be read')
 }
 
@@ -194,16 +192,40 @@ function explain(world: PolicyWorld, pair: Pair, nearness: Nearness): ClassVerdi
     const deciding = rules.filter(({ rule }) => judgement.deciding.has(rule) && rule.action === 'deny')
     const isByRule = deciding.length > 0
     const blocking = isByRule ? deciding.map(({ policy }) => policy) : isolating(world, direction, subject)
-    const named = isByRule || target.hasPorts ? undefined : lane.matched.find((one) => hasName(one.rule.ports))
-    if (named === undefined) denials.push({ direction, policies: refsOf(blocking), isByRule })
-    else open ??= `a rule of ${textOfRef(named.policy.source.object)} names a port, and the ports of ${target.name} are not known`
+    const doubt = isByRule ? undefined : (namedPort(lane.matched, target) ?? unseenNamespace(world, blocking, peer))
+    if (doubt === undefined) denials.push({ direction, policies: refsOf(blocking), isByRule })
+    else open ??= doubt
   }
   if (denials.length > 0) return { kind: 'denied', denials }
   return { kind: 'unknown', reason: 'policy', sentence: open ?? 'the decision rests on what the input does not tell' }
 }
 
-function hasName(ports: 'any' | readonly { readonly kind: string }[]): boolean {
-  return ports !== 'any' && ports.some(({ kind }) => kind === 'named')
+function namedPort(matched: readonly MatchedRule[], target: AuditParty): string | undefined {
+  if (target.hasPorts) return undefined
+  const found = matched.find(({ rule }) => rule.ports !== 'any' && rule.ports.some(({ kind }) => kind === 'named'))
+  if (found === undefined) return undefined
+  return `a rule of ${textOfRef(found.policy.source.object)} names a port, and the ports of whom it is about are not known`
+}
+
+/** A Namespace that the input lacks may have any labels beside its name. */
+function unseenNamespace(
+  world: PolicyWorld,
+  policies: readonly CompiledPolicy[],
+  peer: AuditParty,
+): string | undefined {
+  if (peer.party.kind !== 'pod' || peer.isOnHost || world.cluster.namespaces.has(peer.namespace)) return undefined
+  const asks = ({ rules }: CompiledPolicy): boolean =>
+    rules.some(({ peers }) => peers !== 'any' && peers.some(asksNamespaceLabels))
+  const found = policies.find(asks)
+  if (found === undefined) return undefined
+  return `${textOfRef(found.source.object)} selects namespaces by label, and the labels of ${peer.namespace} are not known`
+}
+
+function asksNamespaceLabels(peer: PeerMatch): boolean {
+  if (peer.kind !== 'pods' || !('selector' in peer.namespaces)) return false
+  const { matchLabels, matchExpressions } = peer.namespaces.selector
+  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)]
+  return keys.some((key) => key !== 'kubernetes.io/metadata.name')
 }
 
 function isolating(world: PolicyWorld, direction: Direction, subject: AuditParty): readonly CompiledPolicy[] {

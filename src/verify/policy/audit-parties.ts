@@ -1,10 +1,10 @@
 /** The ends of recorded flows as parties of the policy engine: who they were when they were seen, never who is there today. */
 import { parseIp } from '#base/ip'
-import { portNumbersAt, backendsOf, targetPortOf, type ConnectedPort } from '#flows/service-backends'
 import type { DirectoryIndex, KnownPod, KnownPort } from '#flows/directory'
 import type { Labels, Workload } from '#flows/holder'
 import type { HostIdentity, PeerIdentity, PodIdentity, ServiceIdentity } from '#flows/identify-peer'
 import type { OwnEnd } from '#flows/intern-ends'
+import { backendsOf, type ConnectedPort, portNumbersAt, targetPortOf } from '#flows/service-backends'
 import { stableLabels } from '#flows/stable-labels'
 import type { Pod } from '#model/pod'
 import type { Protocol } from '#model/service'
@@ -124,9 +124,14 @@ function withoutStable(labels: Labels): Labels {
 
 type PortFacts = Pick<PodFacts, 'namespace' | 'known' | 'workload'>
 
-function knownPorts(index: DirectoryIndex, { namespace, known, workload }: PortFacts): readonly KnownPort[] | undefined {
+function knownPorts(
+  index: DirectoryIndex,
+  { namespace, known, workload }: PortFacts,
+): readonly KnownPort[] | undefined {
   if (known?.ports != null) return known.ports
-  return workload === null ? undefined : index.workloadsByName.get(`${workload.kind} ${namespace}/${workload.name}`)?.ports
+  return workload === null
+    ? undefined
+    : index.workloadsByName.get(`${workload.kind} ${namespace}/${workload.name}`)?.ports
 }
 
 function hasPorts(index: DirectoryIndex, facts: PortFacts): boolean {
@@ -217,7 +222,15 @@ function servicePlaces(world: PolicyWorld, index: DirectoryIndex, asked: Service
   }
   return backends.flatMap((pod) => {
     const { labels, workload, isHostNetwork, addresses } = pod
-    const facts = { namespace, name: pod.name, labels, address: addresses[0] ?? null, isHostNetwork, known: pod, workload }
+    const facts = {
+      namespace,
+      name: pod.name,
+      labels,
+      address: addresses[0] ?? null,
+      isHostNetwork,
+      known: pod,
+      workload,
+    }
     const notes = {
       name: `${nameOfWorkload(namespace, workload, pod.name)} (${namespace}/svc/${name} ${address})`,
       namespace,

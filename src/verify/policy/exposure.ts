@@ -8,6 +8,7 @@ import { matchesSelector } from '#model/selector'
 import type { Party } from '#trace/policy/party'
 import type { ImaginedEnd, MatrixRow, WorkloadEnd } from './matrix'
 import type { Lanes } from './matrix-lanes'
+import { namedPods } from './named-pods'
 import { isEverything, labelsFor, printSelector } from './selector-text'
 
 export const entireCluster = 'entire-cluster'
@@ -68,23 +69,19 @@ function imagine(name: string, { namespace, namespaceLabels, labels }: Imagined)
   return { kind: 'imagined', name, example }
 }
 
-function imaginedEnds({ world: { cluster, policies } }: Lanes): readonly ImaginedEnd[] {
+function imaginedEnds({ world }: Lanes): readonly ImaginedEnd[] {
+  const { cluster } = world
   const ends = new Map<string, ImaginedEnd>()
-  for (const { rules } of policies) {
-    for (const { peers } of rules) {
-      if (peers === 'any') continue
-      for (const peer of peers) {
-        if (peer.kind !== 'pods' || hasPod(cluster, peer)) continue
-        const name = nameOf(peer)
-        const imagined = ends.has(name) ? undefined : placeOf(cluster, peer)
-        if (imagined !== undefined) ends.set(name, imagine(name, imagined))
-      }
-    }
+  for (const named of namedPods(world)) {
+    const name = nameOf(named)
+    if (ends.has(name) || hasPod(cluster, named)) continue
+    const imagined = placeOf(cluster, named)
+    if (imagined !== undefined) ends.set(name, imagine(name, imagined))
   }
   return [...ends.values()].sort((a, b) => compareText(a.name, b.name))
 }
 
-export function hasPod(cluster: Cluster, { namespaces, pods }: PodsMatch): boolean {
+function hasPod(cluster: Cluster, { namespaces, pods }: PodsMatch): boolean {
   for (const { meta } of cluster.pods.values()) {
     if (matchesSelector(pods, meta.labels) && isIn(cluster, namespaces, meta.namespace)) return true
   }

@@ -39,7 +39,8 @@ function lintSubject(
 }
 
 function describeSubject(subject: SubjectMatch): string {
-  if (subject.kind !== 'pods') return 'nothing in the input is selected'
+  if (subject.kind === 'own') return `nothing in the input is among ${subject.text}`
+  if (subject.kind === 'nodes') return `no node has ${printSelector(subject.selector)}`
   return `no pod in ${describeNamespaces(subject.namespaces)} ${describePods(subject.pods)}`
 }
 
@@ -72,7 +73,7 @@ function lintPeer(
 function describePeer(peer: PeerMatch): string {
   if (peer.kind === 'pods') return `no pod in ${describeNamespaces(peer.namespaces)} ${describePods(peer.pods)}`
   if (peer.kind === 'nodes') return `no node has ${printSelector(peer.selector)}`
-  return 'nothing in the input is selected'
+  return peer.kind === 'own' ? `nothing in the input is among ${peer.text}` : 'nothing in the input is selected'
 }
 
 type Placed = { readonly path: string; readonly namespaces: NamespaceMatch }
