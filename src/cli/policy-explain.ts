@@ -11,6 +11,7 @@ import { keyOf } from '#model/meta'
 import type { TrafficPolicy } from '#model/traffic-policy'
 import { pathWords } from '#model/traffic-policy-schema'
 import { readFrom } from '#sources/read-from'
+import type { ReadOptions } from '#sources/read-text'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { addFromOption, asIp, asNumber } from './options'
@@ -65,11 +66,11 @@ export function addPolicyExplainWith(policy: Command, { io, end }: CommandContex
 }
 
 const numbers = new Map<number, EntryProtocol>([
-  [1, 'icmp'],
   [6, 'tcp'],
   [17, 'udp'],
-  [58, 'icmpv6'],
   [132, 'sctp'],
+  [1, 'icmp'],
+  [58, 'icmpv6'],
 ])
 
 function asProtocol(text: string): EntryProtocol | number {
@@ -168,7 +169,7 @@ type PolicyInput = { readonly policy: TrafficPolicy; readonly findings: readonly
 /** Findings about other objects are of no matter here. */
 async function readPolicy(io: Io, { policy: name, from }: ExplainOptions): Promise<PolicyInput> {
   const reading = { stdin: io.stdin, say: (sentence: string) => io.err(`${sentence}\n`) }
-  const { value: cluster, findings } = await readFrom(from ?? [name], reading)
+  const { value: cluster, findings } = await readObjects(name, from, reading)
   const policies = cluster.trafficPolicies
   const found = from === undefined ? [...policies.values()] : [policies.get(name)].filter((one) => one !== undefined)
   const [policy, ...more] = found
@@ -181,6 +182,20 @@ async function readPolicy(io: Io, { policy: name, from }: ExplainOptions): Promi
   }
   // What is refused is told by the compiler, in one sentence with the rest.
   return { policy, findings: findings.filter((finding) => isAbout(finding, policy) && finding.severity !== 'error') }
+}
+
+async function readObjects(name: string, from: readonly string[] | undefined, reading: ReadOptions) {
+  try {
+    return await readFrom(from ?? [name], reading)
+  } catch (error) {
+    const isName = from === undefined && /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(name)
+    if (!(error instanceof Failure) || !isName) throw error
+    throw new Failure(
+      error.code,
+      `${error.message}; or, if a policy's name is meant, add --from with the cluster's objects`,
+      error,
+    )
+  }
 }
 
 function isAbout({ object }: Finding, { meta }: TrafficPolicy): boolean {

@@ -84,6 +84,35 @@ const objects: readonly Raw[] = [
     data: { a: 'b' },
   },
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
+  {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'TrafficPolicy',
+    metadata: { name: 'web', namespace: 'shop', uid: 'u1', generation: 7 },
+    spec: {
+      stateful: true,
+      rules: [
+        {
+          name: 'http',
+          action: 'Allow',
+          match: {
+            paths: ['Private'],
+            ipFamily: 'IPv4',
+            sources: ['10.0.0.0/8'],
+            protocols: ['TCP'],
+            destinationPorts: [{ from: 80, to: 81 }],
+          },
+        },
+        { name: 'ping', action: 'Deny', match: { protocols: ['ICMP'], icmp: [{ type: 8, code: 0 }] } },
+      ],
+    },
+  },
+  {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'TrafficPolicyBinding',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { vpcAttachmentRef: { name: 'web' }, ingressPolicyRef: { name: 'web' } },
+    status: { nodes: [{ node: 'node-a', mode: 'Enforce', heartbeatTime: '2026-10-15T12:00:00Z' }] },
+  },
   ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob'].map((kind) =>
     rawWorkload(kind, kind.toLowerCase(), { replicas: 2, parallelism: 2 }),
   ),
