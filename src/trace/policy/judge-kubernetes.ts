@@ -72,6 +72,7 @@ function reasonsOfBypass({ lane, walk }: Context): readonly PolicyReason[] {
 }
 
 const verbs = { allow: 'allows', deny: 'denies', pass: 'passes' } as const
+const codes = { allow: 'policy.rule-allows', deny: 'policy.rule-denies', pass: 'policy.rule-passes' } as const
 
 function reasonsOfTier(run: TierRun, { lane, at }: Context): readonly PolicyReason[] {
   const reasons = run.rules.map((found) =>
@@ -121,9 +122,7 @@ function reasonOfRule({ policy, rule, peers, isCertain }: RuleAtPort, did: strin
   const side = lane.direction === 'ingress' ? 'from' : 'to'
   const may = isCertain ? '' : ', if that is what the peer is: the input does not tell'
   return {
-    code: isCertain
-      ? `policy.rule-${rule.action}s`.replace('denys', 'denies').replace('passs', 'passes')
-      : 'policy.undecidable-peer',
+    code: isCertain ? codes[rule.action] : 'policy.undecidable-peer',
     sentence: `${describePolicy(policy)}${priority} ${describeRule(rule)} ${did} ${side} ${whom}${may}${translationNote(peers, lane)}`,
     ...placeOf(policy, rule),
   }

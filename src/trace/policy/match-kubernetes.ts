@@ -67,14 +67,23 @@ function matchNames(names: readonly string[], { kind }: PartyClass): Match {
 
 export function explainSubject({ subject, source }: CompiledPolicy, of: PartyClass): string {
   if (subject.kind !== 'pods') return 'it holds for nodes'
-  if (of.kind !== 'pod') {
-    const isPod = of.party.kind === 'pod'
-    if (!isPod) return 'it holds for pods alone'
-    return source.object.kind === 'NetworkPolicy'
-      ? 'upstream does not define what it does to host-networked pods; they count as their node here'
-      : 'it leaves host-networked pods out'
-  }
+  if (of.kind !== 'pod')
+    return of.party.kind === 'pod' ? explainHost({ subject, source }, of) : 'it holds for pods alone'
   return explainPods(subject.namespaces, of) ?? `of the pod, ${explainMismatch(subject.pods, of.labels) ?? 'nothing'}`
+}
+
+/** A host-networked pod is described as its node: its own names and labels are looked at here alone. */
+function explainHost({ subject, source }: Pick<CompiledPolicy, 'subject' | 'source'>, { party }: PartyClass): string {
+  if (source.object.kind !== 'NetworkPolicy') return 'it leaves host-networked pods out'
+  if (subject.kind === 'pods' && party.kind === 'pod') {
+    const { namespace, labels } = party.pod.meta
+    if ('name' in subject.namespaces && subject.namespaces.name !== namespace) {
+      return `it is for namespace ${subject.namespaces.name}, not ${namespace}`
+    }
+    const mismatch = explainMismatch(subject.pods, labels)
+    if (mismatch !== undefined) return `of the pod, ${mismatch}`
+  }
+  return 'upstream does not define what it does to host-networked pods; they count as their node here'
 }
 
 /** What is wrong with the namespace, if it is that. */

@@ -319,6 +319,8 @@ describe('10–18: what policies never do, and what surrounds them', () => {
     expect(sentencesOf(ingress)).toContain('undefined upstream')
     expect(notes.join()).toContain('host-networked pod x/host')
     expect(ingress.others[0]?.why).toContain('upstream does not define')
+    const elsewhere = askPolicies([...world, host, networkPolicy('y/deny', { podSelector: {} })])
+    expect(elsewhere.answer('y/client', 'x/host', 'TCP 80').ingress.others[0]?.why).toBe('it is for namespace y, not x')
   })
 
   test('13: as a source it is matched by the ranges of its node, not by its labels', () => {
