@@ -5,11 +5,15 @@ import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { printTable } from '#base/text'
 import { benchPolicies } from './bench-policies'
+import { benchStore } from './bench-store'
 import { bigCluster, type Size } from './big-cluster'
 
 const isQuick = process.argv.includes('--quick')
 const rounds = isQuick ? 1 : Number(process.env.PORTOLAN_BENCH_ROUNDS ?? 5)
 const size: Size = isQuick ? { services: 1000, podsPerService: 10 } : { services: 10_000, podsPerService: 10 }
+const storeSize = isQuick
+  ? { pods: 10_000, pastHolders: 100_000, flows: 20_000, edges: 13_000 }
+  : { pods: 100_000, pastHolders: 1_000_000, flows: 200_000, edges: 13_000 }
 const folder = mkdtempSync(join(tmpdir(), 'portolan-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -157,6 +161,7 @@ const benches = {
   rules: benchRules,
   trace: benchTrace,
   policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
+  store: () => benchStore(storeSize, Math.min(rounds, 3), say),
 }
 /** All of them, unless some are named: `npm run bench -- --only policies`. */
 const only = process.argv.indexOf('--only')

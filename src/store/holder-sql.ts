@@ -3,7 +3,7 @@
 /** For a row `l` with `peer_ip`, `seen`, `protocol` and `target_port`, which is null where only the client's port is known. */
 export const chosenHolder = `
   left join lateral (
-    select a.pod_id, a.is_host_network from pod_addresses a
+    select a.* from pod_addresses a
     where a.address = l.peer_ip and a.started_at <= l.seen and a.allowed_until >= l.seen
     order by a.is_dead, a.started_at desc, a.last_seen desc, a.namespace || '/' || a.name, coalesce(a.uid, ''), a.pod_id
     limit 1
@@ -24,7 +24,6 @@ export const chosenHolder = `
     order by s.is_dead, s.created_at desc nulls last, s.last_seen desc, s.namespace || '/' || s.name, coalesce(s.uid, ''), s.service_id
     limit 1
   ) chosen_service on true
-  left join pods peer_pod on peer_pod.pod_id = chosen_pod.pod_id and chosen_node_port.service_id is null
   left join services peer_service
     on peer_service.service_id = coalesce(chosen_node_port.service_id, chosen_service.service_id)
   left join lateral (
@@ -39,19 +38,19 @@ export const stampColumns = `
   case when peer_service.service_id is not null then 'service'
     when chosen_pod.is_host_network then 'node'
     when chosen_pod.pod_id is not null then 'pod' end as peer_kind,
-  coalesce(peer_pod.namespace, peer_service.namespace) as peer_namespace,
-  coalesce(peer_pod.name, peer_service.name) as peer_name,
-  coalesce(peer_pod.uid, peer_service.uid) as peer_uid,
-  peer_pod.workload_kind as peer_workload_kind,
-  peer_pod.workload_name as peer_workload_name,
-  coalesce(peer_pod.labels_id, peer_service.selector_id) as peer_labels_id,
-  case when coalesce(peer_pod.pod_id, peer_service.service_id) is not null then 'resolved'
+  case when peer_service.service_id is not null then peer_service.namespace else chosen_pod.namespace end as peer_namespace,
+  case when peer_service.service_id is not null then peer_service.name else chosen_pod.name end as peer_name,
+  case when peer_service.service_id is not null then peer_service.uid else chosen_pod.uid end as peer_uid,
+  case when peer_service.service_id is null then chosen_pod.workload_kind end as peer_workload_kind,
+  case when peer_service.service_id is null then chosen_pod.workload_name end as peer_workload_name,
+  case when peer_service.service_id is not null then peer_service.selector_id else chosen_pod.labels_id end as peer_labels_id,
+  case when coalesce(peer_service.service_id, chosen_pod.pod_id) is not null then 'resolved'
     when rejected.kind is not null then 'rejected' else 'never-held' end as peer_outcome,
   rejected.reason as rejected_reason,
   rejected.kind as rejected_kind,
   rejected.namespace as rejected_namespace,
   rejected.name as rejected_name,
-  coalesce(peer_pod.end_id, peer_service.end_id,
+  coalesce(peer_service.end_id, chosen_pod.end_id,
     case when rejected.kind is not null then 3 else case l.peer_range when 'internet' then 1 when 'private' then 2 else 3 end end
   ) as peer_end`
 

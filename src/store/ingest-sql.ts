@@ -10,7 +10,7 @@ import { chosenHolder, flowKeySql, stampColumns } from './holder-sql'
 export const ingestText = `
 with replay as (
   select answer from ingest_batches where batch_key = $15::text
-), arrived as (
+), arrived as materialized (
   select i.*, timestamptz 'epoch' + i.time * interval '1 microsecond' as seen,
     case when i.direction = 'EGRESS' then i.peer_port end as target_port
   from unnest($1::uuid[], $2::int8[], $3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],

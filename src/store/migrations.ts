@@ -24,7 +24,7 @@ const labelSets = [
 ]
 
 /**
- * Of a pod there is one row an incarnation. `pod_addresses` repeats what the look-up of an address needs, so that one index
+ * Of a pod there is one row an incarnation. `pod_addresses` repeats what the look-up of an address needs, so that one row
  * answers it. `allowed_until`: the last moment that the pod may have held the address, infinity while it lives. No index holds
  * `last_seen`, which every report changes: so a report rewrites the row in place.
  */
@@ -65,6 +65,10 @@ const pods = [
     namespace text collate "C" not null,
     name text collate "C" not null,
     uid text collate "C",
+    workload_kind text,
+    workload_name text,
+    labels_id integer,
+    end_id integer,
     is_host_network boolean not null,
     is_dead boolean not null default false,
     started_at timestamptz,

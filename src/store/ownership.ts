@@ -85,8 +85,7 @@ type PodHolderRow = {
 
 async function podHolder(session: Session, address: string, id: number): Promise<Holder | undefined> {
   const { rows } = await session.query<PodHolderRow>({
-    text: `select a.*, p.workload_kind, p.workload_name from pod_addresses a join pods p on p.pod_id = a.pod_id
-      where a.address = $1 and a.pod_id = $2::int8`,
+    text: `select a.* from pod_addresses a where a.address = $1 and a.pod_id = $2::int8`,
     values: [address, id],
   })
   const [row] = rows

@@ -160,12 +160,14 @@ async function holdAddresses(session: Session, report: Report, pod: PodRow): Pro
     })
   }
   await session.query({
-    text: `insert into pod_addresses as a (address, pod_id, namespace, name, uid, is_host_network, started_at, held_from, last_seen)
-      select given.address, p.pod_id, p.namespace, p.name, p.uid, coalesce(p.is_host_network, false), p.started_at,
+    text: `insert into pod_addresses as a (address, pod_id, namespace, name, uid, workload_kind, workload_name, labels_id, end_id,
+        is_host_network, started_at, held_from, last_seen)
+      select given.address, p.pod_id, p.namespace, p.name, p.uid, p.workload_kind, p.workload_name, p.labels_id, p.end_id, coalesce(p.is_host_network, false), p.started_at,
         coalesce(p.started_at, ${instantSql(2)}), ${instantSql(2)}
       from pods p, unnest(p.addresses) given(address) where p.pod_id = $1::int8
-      on conflict (pod_id, address) do update set uid = excluded.uid, is_host_network = excluded.is_host_network,
-        started_at = excluded.started_at, held_from = coalesce(excluded.started_at, a.held_from),
+      on conflict (pod_id, address) do update set uid = excluded.uid, workload_kind = excluded.workload_kind,
+        workload_name = excluded.workload_name, labels_id = excluded.labels_id, end_id = excluded.end_id,
+        is_host_network = excluded.is_host_network, started_at = excluded.started_at, held_from = coalesce(excluded.started_at, a.held_from),
         last_seen = greatest(a.last_seen, excluded.last_seen), is_dead = false, died_at = null, death_reason = null,
         allowed_until = 'infinity'`,
     values: [pod.pod_id, report.seenAt],
