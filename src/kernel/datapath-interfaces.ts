@@ -148,6 +148,23 @@ export function isAttached({ bpf, folders }: InterfaceTools, held: HeldInterface
   })
 }
 
+/**
+ * Descriptors of all links that are pinned and not in `known` yet, by pin name: while they are open the programs stay
+ * attached, whatever becomes of the bpffs.
+ */
+export function holdLinks({ bpf, folders }: InterfaceTools, known: Map<string, number>): void {
+  const pinned = new Set(listPins(folders.links))
+  for (const [name, fd] of known) {
+    if (pinned.has(name)) continue
+    closeSync(fd)
+    known.delete(name)
+  }
+  for (const name of pinned) {
+    const fd = known.has(name) ? undefined : openPin(bpf, join(folders.links, name))
+    if (fd !== undefined) known.set(name, fd)
+  }
+}
+
 export function listHeld({ bpf, tables }: Pick<InterfaceTools, 'bpf' | 'tables'>): readonly HeldInterface[] {
   const held: HeldInterface[] = []
   for (let slot = 1; slot < tables.interfaces.shape.maxEntries; slot++) {

@@ -20,6 +20,7 @@ import {
   attachInterface,
   detachInterface,
   type HeldInterface,
+  holdLinks,
   isAttached,
   listHeld,
 } from './datapath-interfaces'
@@ -51,6 +52,8 @@ export type Attacher = {
 
 export type Datapath = Attacher &
   Publisher & {
+    /** Takes hold of what others attached meanwhile: their programs stay even if the bpffs goes. */
+    readonly hold: () => void
     readonly setPathMark: (mark: { readonly mask: number; readonly shift: number }) => void
     /** `pathClass` is a position in `pathClasses`. */
     readonly setPathPrefix: (vpc: number, prefix: Prefix, pathClass: number) => void
@@ -84,13 +87,23 @@ function openLocked(options: DatapathOptions, release: () => void): Datapath {
   const { bpf, tables, folders, attacher, alone } = openParts(options)
   const publisher = publisherOf({ bpf, tables, folders })
   const ring = openRing(bpf.native, tables.events)
+  const links = new Map<string, number>()
+  const hold = (): void => holdLinks({ bpf, folders, tables }, links)
+  hold()
   return {
     ...attacher,
     ...publisher,
+    attach(request) {
+      const held = attacher.attach(request)
+      hold()
+      return held
+    },
     detach(held) {
       for (const direction of ['ingress', 'egress'] as const) publisher.unbind({ slot: held.slot, direction })
       attacher.detach(held)
+      hold()
     },
+    hold,
     setPathMark: ({ mask, shift }) =>
       alone(() =>
         writeConfig(bpf, tables, (row) => {
@@ -109,6 +122,7 @@ function openLocked(options: DatapathOptions, release: () => void): Datapath {
       }),
     lostDenials: () => readLost(bpf, tables.eventBudget),
     close() {
+      for (const fd of links.values()) closeSync(fd)
       ring.close()
       attacher.close()
       release()
