@@ -85,6 +85,55 @@ const objects: readonly Raw[] = [
   },
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
   {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: 'p', namespace: 'shop' },
+    spec: {
+      podSelector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['web'] }] },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        {
+          from: [
+            { namespaceSelector: { matchLabels: { team: 'a' } }, podSelector: {} },
+            { ipBlock: { cidr: '10.0.0.0/8', except: ['10.1.0.0/16'] } },
+          ],
+          ports: [{ protocol: 'TCP', port: 80, endPort: 90 }, { port: 'http' }],
+        },
+      ],
+    },
+  },
+  {
+    apiVersion: 'policy.networking.k8s.io/v1alpha1',
+    kind: 'AdminNetworkPolicy',
+    metadata: { name: 'admin' },
+    spec: {
+      priority: 5,
+      subject: { pods: { namespaceSelector: {}, podSelector: { matchLabels: { app: 'web' } } } },
+      ingress: [{ name: 'r', action: 'Pass', from: [{ namespaces: {} }], ports: [{ portNumber: { port: 80 } }] }],
+      egress: [
+        { action: 'Deny', to: [{ networks: ['10.0.0.0/8'] }, { nodes: {} }] },
+        { action: 'Allow', to: [{ domainNames: ['*.example.com'] }], ports: [{ portRange: { start: 1, end: 9 } }] },
+      ],
+    },
+  },
+  {
+    apiVersion: 'policy.networking.k8s.io/v1alpha2',
+    kind: 'ClusterNetworkPolicy',
+    metadata: { name: 'cluster' },
+    spec: {
+      tier: 'Baseline',
+      priority: 0,
+      subject: { namespaces: {} },
+      ingress: [
+        {
+          action: 'Accept',
+          from: [{ pods: { podSelector: {} } }],
+          protocols: [{ tcp: { destinationPort: { range: { start: 1, end: 9 } } } }, { destinationNamedPort: 'http' }],
+        },
+      ],
+    },
+  },
+  {
     apiVersion: 'portolan.dev/v1alpha1',
     kind: 'TrafficPolicy',
     metadata: { name: 'web', namespace: 'shop', uid: 'u1', generation: 7 },
