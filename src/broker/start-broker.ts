@@ -90,7 +90,12 @@ function addRoutes(app: App, broker: Broker): void {
   addOwnerRoutes(app, broker)
 }
 
-function refuseOpenDoor({ listen, tokens, isInsecure }: BrokerOptions): void {
+/** Before anything is opened: a door that everybody can walk through is not opened by accident. */
+export function refuseOpenDoor({
+  listen,
+  tokens,
+  isInsecure,
+}: Pick<BrokerOptions, 'listen' | 'tokens' | 'isInsecure'>): void {
   if (isLoopbackAddress(listen.address) || !tokens.isOpen || isInsecure) return
   throw new Failure(
     'usage.bad-argument',

@@ -6,7 +6,7 @@ import { parseEndpoint, printIp } from '#base/ip'
 import { systemClock } from '#broker/clock'
 import { hidePasswords, type Logger, type LogLevel, openLog } from '#broker/log'
 import { type GivenFlags, numberSettings, readSettings, type SettingName, type Settings } from '#broker/settings'
-import { startBroker } from '#broker/start-broker'
+import { refuseOpenDoor, startBroker } from '#broker/start-broker'
 import { buildTokenBook, type GivenToken, type Scope, tokenFlags, tokensOfEnvironment } from '#broker/tokens'
 import { openStore, type StoreOptions } from '#store/open-store'
 import type { Store } from '#store/store'
@@ -78,6 +78,7 @@ async function runBroker(io: Io, flags: BrokerFlags): Promise<ExitCode> {
   const { settings, warnings } = readSettings(process.env, flagsOf(flags))
   const tokens = buildTokenBook([...tokensOfEnvironment(process.env), ...tokensOfFlags(flags)])
   for (const warning of [...warnings, ...tokens.warnings]) log.warn(warning)
+  refuseOpenDoor({ listen, tokens, isInsecure: flags.insecure === true })
   const place = chooseDatabase(flags, settings)
   const interrupted = interruption()
   const store = await openPatiently(place, log)
