@@ -1,5 +1,4 @@
 /** Parts that the schemas of several kinds share: conditions as Kubernetes has them, and references by name. */
-import type { ValueOf } from './api-schema'
 import { optional } from './api-schema'
 
 export const nameOfObject = { kind: 'text', minLength: 1, maxLength: 253 } as const
@@ -23,6 +22,3 @@ export const conditionsSchema = {
   maxItems: 16,
   merge: { keys: ['type'] },
 } as const
-
-export type Condition = ValueOf<typeof conditionsSchema>[number]
-export type LocalReference = ValueOf<typeof localReference>

@@ -81,5 +81,3 @@ export const trafficPolicyBindingKind = {
 
 export type TrafficPolicyBindingSpec = ValueOf<typeof specSchema>
 export type TrafficPolicyBindingStatus = ValueOf<typeof trafficPolicyBindingKind.status>
-export type NodeBindingStatus = ValueOf<typeof nodeSchema>
-export type DirectionStatus = ValueOf<typeof directionSchema>
