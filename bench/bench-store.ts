@@ -189,17 +189,17 @@ async function measureEdges(engine: Engine, store: Store, edges: number): Promis
   return performance.now() - start
 }
 
-function psql(url: string, command: string): void {
+export function psql(url: string, command: string): void {
   const done = spawnSync('psql', ['--quiet', '--no-psqlrc', '-v', 'ON_ERROR_STOP=1', url, '-c', command], {
     encoding: 'utf8',
   })
   if (done.status !== 0) throw new Error(`psql failed: ${done.stderr ?? done.error?.message}`)
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-function rate(rowsPerSecond: number): string {
+export function rate(rowsPerSecond: number): string {
   return `${Math.round(rowsPerSecond / 100) / 10} k rows/s`
 }

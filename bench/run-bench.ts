@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { printTable } from '#base/text'
+import { benchBroker } from './bench-broker'
 import { benchPolicies } from './bench-policies'
 import { benchStore } from './bench-store'
 import { bigCluster, type Size } from './big-cluster'
@@ -162,6 +163,7 @@ const benches = {
   trace: benchTrace,
   policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),
+  broker: () => benchBroker(storeSize, Math.min(rounds, 3), say),
 }
 /** All of them, unless some are named: `npm run bench -- --only policies`. */
 const only = process.argv.indexOf('--only')

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildProgram, installPackages, installSystemTools, runShown, say } from './setup.mjs'
 
-const own = new Set(['--update-cases', '--fuzz-iptables', '--fuzz-policy'])
+const own = new Set(['--update-cases', '--fuzz-broker', '--fuzz-iptables', '--fuzz-policy'])
 /** Which suites each long run is about. */
 const fuzzFilters = {
   '--fuzz-iptables': ['iptables-property', 'nftables-property', 'rulesets-property'],
@@ -36,6 +36,10 @@ function chosenRuns() {
   }
   const reason = installSystemTools()
   if (reason) say(`${reason}; they are skipped`)
+  if (flags.has('--fuzz-broker')) {
+    const env = { PORTOLAN_CRASHES: process.env.PORTOLAN_CRASHES ?? '100' }
+    return [{ project: 'store', filters: filters.length > 0 ? filters : ['test/broker/crash.test.ts'], env }]
+  }
   const fuzzed = [...flags].find((flag) => flag.startsWith('--fuzz-'))
   if (fuzzed !== undefined) {
     const seed = process.env.PORTOLAN_SEED ?? String(randomInt(2 ** 31))
