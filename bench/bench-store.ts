@@ -76,7 +76,7 @@ export async function benchStore(
   }
 }
 
-async function seedHolders(engine: Engine, { pods, pastHolders }: StoreSize): Promise<void> {
+export async function seedHolders(engine: Engine, { pods, pastHolders }: StoreSize): Promise<void> {
   const per = Math.ceil(pastHolders / pods)
   await engine.query({
     text: `insert into edge_ends (end_hash, kind, namespace, workload_kind, workload_name)
@@ -139,7 +139,7 @@ async function measureRound(
   return { own, copy: (size.flows / (performance.now() - copyStart)) * 1000 }
 }
 
-function randomBatches({ pods, flows }: StoreSize, seed: number): readonly (readonly IncomingFlow[])[] {
+export function randomBatches({ pods, flows }: StoreSize, seed: number): readonly (readonly IncomingFlow[])[] {
   let state = seed * 2_654_435_761
   const random = (below: number): number => {
     state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0
