@@ -81,6 +81,7 @@ test('a posted row needs little, and its blanks are nothing', () => {
   expect(parsed).toEqual({
     kind: 'flow',
     flow: {
+      id: '',
       pod: { namespace: null, name: 'mysql-0', uid: null, address: null },
       direction: 'INGRESS',
       protocol: 'TCP',
@@ -89,6 +90,7 @@ test('a posted row needs little, and its blanks are nothing', () => {
       peerPort: null,
       decision: 'ALLOW',
       time: at,
+      hits: 1,
     },
   })
 })

@@ -82,21 +82,25 @@ export function parseTrafficRow(row: unknown): ParsedRow {
 
 type Parsed = Pick<IncomingFlow, 'direction' | 'time' | 'ownPort' | 'peerPort'>
 
-function flowOf(row: PostedTrafficRow, parsed: Parsed): IncomingFlow {
+/** One shape for every row and no spreads: a batch has thousands. */
+function flowOf(row: PostedTrafficRow, { direction, time, ownPort, peerPort }: Parsed): IncomingFlow {
   return {
-    ...(row.uuid != null && { id: row.uuid }),
+    id: row.uuid ?? '',
     pod: {
       namespace: blankAsNull(row.pod_namespace),
       name: row.pod_name,
       uid: blankAsNull(row.pod_uid),
       address: blankAsNull(row.pod_ip),
     },
-    ...parsed,
+    direction,
     protocol: row.ip_protocol.trim(),
+    ownPort,
     peerAddress: blankAsNull(row.traffic_in_out_ip),
+    peerPort,
     // Older senders report what went through and nothing else.
     decision: blankAsNull(row.decision) ?? 'ALLOW',
-    ...(row.hits !== undefined && { hits: row.hits }),
+    time,
+    hits: row.hits ?? 1,
   }
 }
 
