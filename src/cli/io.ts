@@ -1,10 +1,12 @@
-/** What a command may touch of the world: two streams out, one in. */
+/** What a command may touch of the world: two streams out, one in, and the kernel where that is meant. */
 
 export type Io = {
   readonly out: (text: string) => void
   readonly err: (text: string) => void
   readonly stdin: AsyncIterable<Uint8Array>
   readonly isTerminal: boolean
+  /** Whether a command may ask this machine's kernel without being told to. */
+  readonly mayAskKernel?: boolean
 }
 
 export function processIo(): Io {
@@ -17,6 +19,7 @@ export function processIo(): Io {
     },
     stdin: process.stdin,
     isTerminal: process.stdout.isTTY === true,
+    mayAskKernel: true,
   }
 }
 

@@ -69,7 +69,10 @@ test('28: the same as JSON', async () => {
 
 test('a third decider is asked where the machine offers one, and must agree too', async () => {
   const kernelSays = (verdict: 'allow' | 'deny'): ExplainParts => ({
-    openDeciders: async () => [{ name: 'kernel', decide: () => ({ verdict, reason: 'rule', rule: 0 }) }],
+    openDeciders: async () => ({
+      deciders: [{ name: 'kernel', decide: () => ({ verdict, reason: 'rule', rule: 0 }) }],
+      close: () => {},
+    }),
   })
   expect((await explainWith(kernelSays('allow'), words('Private'))).code).toBe(0)
   const { out, code } = await explainWith(kernelSays('deny'), words('Private'))

@@ -6,12 +6,13 @@ import { type Ip, printIp } from '#base/ip'
 import { countOf, listOf } from '#base/text'
 import { type CompiledPolicy, compilePolicy, describeProblems } from '#compile/traffic-policy/compile-policy'
 import { type EntryProtocol, pathClasses } from '#compile/traffic-policy/entry'
-import { type Decider, explainPacket, type PartialPacket } from '#compile/traffic-policy/explain-packet'
+import { explainPacket, type PartialPacket } from '#compile/traffic-policy/explain-packet'
 import { keyOf } from '#model/meta'
 import type { TrafficPolicy } from '#model/traffic-policy'
 import { pathWords } from '#model/traffic-policy-schema'
 import { readFrom } from '#sources/read-from'
 import type { ReadOptions } from '#sources/read-text'
+import { type OpenDeciders, openKernelDecider } from './ask-kernel'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { addFromOption, asIp, asNumber } from './options'
@@ -37,7 +38,7 @@ type ExplainOptions = {
 export type ExplainParts = {
   readonly compile?: (policy: TrafficPolicy) => ReturnType<typeof compilePolicy>
   /** Deciders that the machine offers beside ours; the kernel is one where it may be asked. */
-  readonly openDeciders?: (compiled: CompiledPolicy) => Promise<readonly Decider[]>
+  readonly openDeciders?: (io: Io, compiled: CompiledPolicy) => Promise<OpenDeciders>
 }
 
 export function addPolicyExplain(policy: Command, context: CommandContext): void {
@@ -95,13 +96,15 @@ async function runPolicyExplain(io: Io, options: ExplainOptions, parts: ExplainP
     throw new Failure('usage.bad-argument', `TrafficPolicy ${name} does not compile:\n${describeProblems(problems)}`)
   }
   printFindings(io, findings)
-  const others = (await parts.openDeciders?.(compilation.compiled)) ?? []
-  const outcome = explainPacket(packet, { spec, compiled: compilation.compiled, others })
+  const { compiled } = compilation
+  const { deciders: others, close } = await (parts.openDeciders ?? openKernelDecider)(io, compiled)
+  const outcome = explainPacket(packet, { spec, compiled, others })
+  close()
   const explanation: PolicyExplanation = {
     policy: name,
     path: packet.path,
     rules: spec.rules.map((rule) => rule.name),
-    compiledEntries: compilation.compiled.entries.length,
+    compiledEntries: compiled.entries.length,
     outcome,
   }
   io.out(printPolicyExplanation(explanation, options.output))

@@ -89,8 +89,18 @@ function shapeOf({ policy, path, rules, compiledEntries, outcome }: PolicyExplan
     return { policy, path, verdict: 'unknown', reason: null, rule: null, compiledEntries, missing: outcome.missing }
   }
   const [first, ...rest] = outcome.decisions
-  if (rest.length === 0) return { policy, path, ...named(first), compiledEntries }
+  const agreedBy = outcome.by
+  if (rest.length === 0) return { policy, path, ...named(first), compiledEntries, agreedBy }
   const verdicts = unique(outcome.decisions.map(({ verdict }) => verdict))
   const verdict = verdicts.length > 1 ? 'unknown' : first.verdict
-  return { policy, path, verdict, reason: null, rule: null, compiledEntries, possible: outcome.decisions.map(named) }
+  return {
+    policy,
+    path,
+    verdict,
+    reason: null,
+    rule: null,
+    compiledEntries,
+    agreedBy,
+    possible: outcome.decisions.map(named),
+  }
 }

@@ -5,7 +5,8 @@ import { type EntryList, evaluateEntries } from './evaluate-entries'
 import { evaluatePolicy } from './evaluate-policy'
 import { type Decision, isSameDecision, type PolicyPacket } from './policy-packet'
 
-export type Decider = { readonly name: string; readonly decide: (packet: PolicyPacket) => Decision }
+/** A decider may be unable to be asked about a packet. */
+export type Decider = { readonly name: string; readonly decide: (packet: PolicyPacket) => Decision | undefined }
 
 /** A field that is left out may be anything: each value that the policy tells apart is tried. */
 export type PartialPacket = Omit<PolicyPacket, 'sourcePort' | 'destinationPort' | 'icmpType' | 'icmpCode'> &
@@ -17,6 +18,8 @@ export type PacketExplanation =
       /** One, unless what was left out matters. */
       readonly decisions: readonly [Decision, ...Decision[]]
       readonly missing: readonly PacketField[]
+      /** The deciders that agree. */
+      readonly by: readonly string[]
     }
   | {
       readonly kind: 'disagreed'
@@ -51,9 +54,14 @@ export function explainPacket(packet: PartialPacket, deciding: Deciding): Packet
   if (values.reduce((count, list) => count * list.length, 1) > mostTried) return { kind: 'open', missing }
   const deciders = decidersOf(deciding)
   const found: Decision[] = []
+  const by = new Set<string>()
   for (const given of combinations(tried)) {
     const whole: PolicyPacket = { ...packet, ...given }
-    const answers = deciders.map(({ name, decide }) => ({ name, decision: decide(whole) }))
+    const answers = deciders.flatMap(({ name, decide }) => {
+      const decision = decide(whole)
+      return decision === undefined ? [] : [{ name, decision }]
+    })
+    for (const { name } of answers) by.add(name)
     const [first, ...rest] = answers
     if (first === undefined || rest.some(({ decision }) => !isSameDecision(decision, first.decision))) {
       return { kind: 'disagreed', packet: whole, answers }
@@ -61,7 +69,9 @@ export function explainPacket(packet: PartialPacket, deciding: Deciding): Packet
     if (!found.some((one) => isSameDecision(one, first.decision))) found.push(first.decision)
   }
   const [first, ...rest] = found
-  return first === undefined ? { kind: 'open', missing } : { kind: 'agreed', decisions: [first, ...rest], missing }
+  return first === undefined
+    ? { kind: 'open', missing }
+    : { kind: 'agreed', decisions: [first, ...rest], missing, by: [...by] }
 }
 
 const mostTried = 100_000
