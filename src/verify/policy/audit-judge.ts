@@ -37,7 +37,10 @@ export type AuditJudge = {
   readonly ends: Ends
   readonly blind: readonly Blind[]
   readonly ownParties: (AuditParty | null | undefined)[]
-  readonly places: Map<number, readonly AuditPlace[]>[]
+  /** Of peers that are the same for every port. */
+  readonly places: (readonly AuditPlace[] | undefined)[]
+  /** Of Services, by peer, port, protocol and direction. */
+  readonly placesAtPort: Map<string, readonly AuditPlace[]>
   /** Of what is not allowed, by classes, nearness, protocol and port. */
   readonly refusals: Map<string, ClassVerdict>
 }
@@ -47,21 +50,23 @@ type ClassVerdict =
   | { readonly kind: 'denied'; readonly denials: readonly Omit<Denial, 'subject' | 'port'>[] }
   | Extract<AuditVerdict, { kind: 'unknown' }>
 
-export function newJudge(world: PolicyWorld, index: DirectoryIndex): AuditJudge {
+/** `ends` of an earlier reading of the same flows are taken over. */
+export function newJudge(world: PolicyWorld, index: DirectoryIndex, ends: Ends = newEnds(index)): AuditJudge {
   return {
     world,
     index,
-    ends: newEnds(index),
+    ends,
     blind: blindPolicies(world),
     ownParties: [],
     places: [],
+    placesAtPort: new Map(),
     refusals: new Map(),
   }
 }
 
 const allowed: AuditVerdict = { kind: 'allowed' }
-const ported = { TCP: 1, UDP: 2, SCTP: 3 } as const
-type PortedProtocol = keyof typeof ported
+const ported = { TCP: true, UDP: true, SCTP: true } as const
+export type PortedProtocol = keyof typeof ported
 
 export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
   const protocol = flow.protocol.toUpperCase()
@@ -69,16 +74,35 @@ export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
     return unknown('protocol', `of ${protocol || 'a protocol that is not told'} no port is known`)
   const port = connectedPort(flow)
   if (port === undefined) return unknown('no-port', 'the port that was connected to is not told')
-  const end = ownEndOf(judge.ends, flow)
-  const own = ownPartyOf(judge, end)
-  if (own === null)
-    return unknown('labels', `the labels of ${nameOf(end)} are not known, nor which policies hold for it`)
-  const peer = peerEndOf(judge.ends, flow)
-  if (peer.identity.kind === 'nobody') return nobody(peer.identity.why)
-  return judgePlaces(judge, { own, peer, protocol, port, isEgress: flow.direction === 'EGRESS' })
+  const isEgress = flow.direction === 'EGRESS'
+  return judgeEnds(judge, {
+    own: ownEndOf(judge.ends, flow),
+    peer: peerEndOf(judge.ends, flow),
+    protocol,
+    port,
+    isEgress,
+  })
 }
 
-function isPorted(protocol: string): protocol is PortedProtocol {
+export type EndsConnection = {
+  readonly own: OwnEnd
+  readonly peer: PeerEnd
+  readonly protocol: PortedProtocol
+  readonly port: number
+  readonly isEgress: boolean
+}
+
+/** Of ends that the judge's own `ends` keep. */
+export function judgeEnds(judge: AuditJudge, connection: EndsConnection): AuditVerdict {
+  const own = ownPartyOf(judge, connection.own)
+  if (own === null) {
+    return unknown('labels', `the labels of ${nameOf(connection.own)} are not known, nor which policies hold for it`)
+  }
+  const { identity } = connection.peer
+  return identity.kind === 'nobody' ? nobody(identity.why) : judgePlaces(judge, { ...connection, own })
+}
+
+export function isPorted(protocol: string): protocol is PortedProtocol {
   return Object.hasOwn(ported, protocol)
 }
 
@@ -106,34 +130,34 @@ function ownPartyOf(judge: AuditJudge, end: OwnEnd): AuditParty | null {
   return made
 }
 
-function placesOf(judge: AuditJudge, { peer, protocol, port, isEgress }: Omit<Asked, 'own'>): readonly AuditPlace[] {
-  judge.places[peer.id] ??= new Map()
-  const known = judge.places[peer.id]
-  const isAnyPort = peer.identity.kind !== 'service' && peer.identity.kind !== 'api-server'
-  const key = isAnyPort ? 0 : (port * 4 + ported[protocol]) * 2 + Number(isEgress)
-  const found = known?.get(key)
-  if (found !== undefined) return found
-  const made = peerPlaces(judge.world, judge.index, {
-    identity: peer.identity,
-    at: { protocol, port },
-    isTarget: isEgress,
-  })
-  known?.set(key, made)
+function placesOf(judge: AuditJudge, asked: Asked): readonly AuditPlace[] {
+  const { peer, protocol, port, isEgress } = asked
+  const question = { identity: peer.identity, at: { protocol, port }, isTarget: isEgress }
+  if (isSameAtEveryPort(peer)) {
+    const known = judge.places[peer.id]
+    if (known !== undefined) return known
+    const made = peerPlaces(judge.world, judge.index, question)
+    judge.places[peer.id] = made
+    return made
+  }
+  const key = `${peer.id} ${port} ${protocol} ${isEgress}`
+  const known = judge.placesAtPort.get(key)
+  if (known !== undefined) return known
+  const made = peerPlaces(judge.world, judge.index, question)
+  judge.placesAtPort.set(key, made)
   return made
 }
 
-type Asked = {
-  readonly own: AuditParty
-  readonly peer: PeerEnd
-  readonly protocol: PortedProtocol
-  readonly port: number
-  readonly isEgress: boolean
+function isSameAtEveryPort({ identity }: PeerEnd): boolean {
+  return identity.kind !== 'service' && identity.kind !== 'api-server'
 }
+
+type Asked = Omit<EndsConnection, 'own'> & { readonly own: AuditParty }
 
 /** Where some of a Service's backends would be out of reach, part of what was recorded would have been denied. */
 function judgePlaces(judge: AuditJudge, asked: Asked): AuditVerdict {
   const { own, peer, protocol, isEgress } = asked
-  const isAnyPort = peer.identity.kind !== 'service' && peer.identity.kind !== 'api-server'
+  const isAnyPort = isSameAtEveryPort(peer)
   const places = placesOf(judge, asked)
   let open: AuditVerdict | undefined
   for (const place of places) {

@@ -6,6 +6,7 @@ import type { HostIdentity, PeerIdentity, PodIdentity, ServiceIdentity } from '#
 import type { OwnEnd } from '#flows/intern-ends'
 import { backendsOf, type ConnectedPort, portNumbersAt, targetPortOf } from '#flows/service-backends'
 import { stableLabels } from '#flows/stable-labels'
+import type { Meta } from '#model/meta'
 import type { Pod } from '#model/pod'
 import type { Protocol } from '#model/service'
 import type { Party, PartyClass } from '#trace/policy/party'
@@ -167,29 +168,22 @@ function addressParty(world: PolicyWorld, address: string, kind: 'address' | 'un
 function hostParty(world: PolicyWorld, identity: HostIdentity): AuditParty {
   const { node, namespace, name, workload, address } = identity
   const known = node === null ? undefined : world.cluster.nodes.get(node)
-  const party: Party =
-    known === undefined
-      ? {
-          kind: 'node',
-          node: {
-            meta: {
-              kind: 'Node',
-              name: node ?? `of ${address}`,
-              namespace: '',
-              labels: {},
-              annotations: {},
-              ownerReferences: [],
-              origin: { file: 'flows' },
-              assumed: [],
-            },
-            addresses: [{ type: 'InternalIP', address }],
-            podCIDRs: [],
-            isReady: true,
-          },
-        }
-      : { kind: 'node', node: known }
+  const seen = { type: 'InternalIP', address }
+  // The address that was seen comes first, as it is the one that ranges are held against.
+  const party: Party = {
+    kind: 'node',
+    node:
+      known === undefined
+        ? { meta: unreadMeta(node ?? `of ${address}`), addresses: [seen], podCIDRs: [], isReady: true }
+        : { ...known, addresses: [seen, ...known.addresses] },
+  }
   const called = name === '' ? `node ${node ?? address}` : `${nameOfWorkload(namespace, workload, name)} (host network)`
   return auditParty(world, party, { name: called, namespace: '', hasAllLabels: known !== undefined, hasPorts: true })
+}
+
+function unreadMeta(name: string): Meta {
+  const origin = { file: 'flows' }
+  return { kind: 'Node', name, namespace: '', labels: {}, annotations: {}, ownerReferences: [], origin, assumed: [] }
 }
 
 type ServiceAsked = {

@@ -1,0 +1,113 @@
+/** The two ends of flows, each kept once: a million rows have few of them, and what is worked out of one holds for all. */
+import { canonicalAddress } from './address'
+import { type DirectoryIndex, findPod, type KnownPod } from './directory'
+import type { Labels, Workload } from './holder'
+import { identifyPeer, type PeerIdentity } from './identify-peer'
+import type { ObservedFlow } from './observed-flow'
+import { stableLabels } from './stable-labels'
+
+/** The pod that a flow was observed at. */
+export type OwnEnd = {
+  readonly id: number
+  readonly namespace: string | null
+  readonly name: string
+  readonly workload: Workload | null
+  readonly address: string | null
+  /** Stable ones; null where none are known. */
+  readonly labels: Labels | null
+  readonly isHostNetwork: boolean
+  readonly pod: KnownPod | undefined
+}
+
+export type PeerEnd = { readonly id: number; readonly identity: PeerIdentity }
+
+type Remembered<End> = { readonly given: Labels | null; readonly end: End }
+
+export type Ends = {
+  readonly index: DirectoryIndex
+  readonly own: Map<string, Remembered<OwnEnd>[]>
+  readonly peers: Map<string, Remembered<PeerEnd>[]>
+  readonly counts: { own: number; peers: number }
+}
+
+export function newEnds(index: DirectoryIndex): Ends {
+  return { index, own: new Map(), peers: new Map(), counts: { own: 0, peers: 0 } }
+}
+
+export function ownEndOf(ends: Ends, flow: ObservedFlow): OwnEnd {
+  const { pod } = flow
+  const key = `${pod.namespace} ${pod.name} ${pod.uid} ${pod.address} ${pod.isHostNetwork} ${pod.workload?.name}`
+  return recall(ends.own, { key, given: pod.labels }, () => buildOwnEnd(ends, flow))
+}
+
+function buildOwnEnd({ index, counts }: Ends, { pod }: ObservedFlow): OwnEnd {
+  const known = findPod(index, pod)
+  const labels = pod.labels ?? known?.labels ?? null
+  return {
+    id: counts.own++,
+    namespace: pod.namespace,
+    name: pod.name,
+    workload: pod.workload ?? known?.workload ?? null,
+    address: pod.address === null ? null : canonicalAddress(pod.address),
+    labels: labels === null ? null : stableLabels(labels),
+    isHostNetwork: pod.isHostNetwork ?? known?.isHostNetwork ?? false,
+    pod: known,
+  }
+}
+
+/** What an address was depends on the row's own pod and port in a few cases alone: those rows have a key of their own. */
+export function peerEndOf(ends: Ends, flow: ObservedFlow): PeerEnd {
+  const { peer, outcome, peerAddress } = flow
+  const text =
+    peer === null
+      ? `${peerAddress} ${outcome === null ? `at ${flow.lastSeen}` : outcome.kind}`
+      : `${peerAddress} ${peer.kind} ${peer.namespace} ${peer.name} ${peer.uid} ${peer.entity ?? ''} ${peer.workload?.name}`
+  const key = `${text}${ownPart(ends, flow)}`
+  return recall(ends.peers, { key, given: peer?.labels ?? null }, () => ({
+    id: ends.counts.peers++,
+    identity: identifyPeer(ends.index, flow),
+  }))
+}
+
+function ownPart({ index }: Ends, { pod, peerAddress, peerPort, direction, peer }: ObservedFlow): string {
+  if (peerAddress === null || peerAddress === pod.address) return ' itself'
+  const isLinkLocal = peerAddress.startsWith('169.254.') || peerAddress.startsWith('fe')
+  const isPortAsked = isLinkLocal || index.apiServers.has(peerAddress) || peer?.kind === 'service'
+  if (isPortAsked) return ` ${direction} ${direction === 'EGRESS' ? peerPort : ''}`
+  // Other texts of one address are rare, and so is a pod that speaks to itself.
+  return peerAddress.includes(':') || pod.address?.includes(':') ? ` ${pod.address} ${direction}` : ''
+}
+
+/** Labels of one pod seldom change, so that those of the row before are mostly those of this one. */
+function recall<End>(
+  map: Map<string, Remembered<End>[]>,
+  { key, given }: { readonly key: string; readonly given: Labels | null },
+  build: () => End,
+): End {
+  const known = map.get(key)
+  if (known !== undefined) {
+    for (const one of known) if (isSameLabels(one.given, given)) return one.end
+  }
+  const end = build()
+  if (known === undefined) map.set(key, [{ given, end }])
+  else known.push({ given, end })
+  return end
+}
+
+function isSameLabels(left: Labels | null, right: Labels | null): boolean {
+  if (left === right) return true
+  if (left === null || right === null) return false
+  let count = 0
+  for (const key in left) {
+    if (left[key] !== right[key]) return false
+    count++
+  }
+  for (const _ in right) count--
+  return count === 0
+}
+
+/** The port that was connected to; undefined for a row that does not tell it. */
+export function connectedPort({ direction, ownPort, peerPort }: ObservedFlow): number | undefined {
+  const port = direction === 'INGRESS' ? ownPort : peerPort
+  return port === null || port === 0 ? undefined : port
+}

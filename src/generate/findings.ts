@@ -1,0 +1,42 @@
+/** What the generator tells beside its policies: each code with what it means. */
+import type { Finding, Severity } from '#base/finding'
+
+export const generateFindings = {
+  'generate.no-labels': {
+    severity: 'warning',
+    meaning:
+      'No label is known that all pods of a workload have and that outlives a roll-out, so that no policy can select it.',
+  },
+  'generate.selects-others': {
+    severity: 'warning',
+    meaning:
+      'The labels that select a workload’s pods are also on pods of another workload, which its policy holds for too.',
+  },
+  'generate.only-peers-told': {
+    severity: 'warning',
+    meaning: 'Nothing was recorded at a workload’s own pods: its policy rests on what its peers recorded.',
+  },
+  'generate.nothing-seen': {
+    severity: 'warning',
+    meaning: 'Nothing that could be allowed was seen of a workload: its policy denies everything.',
+  },
+  'generate.host-network': {
+    severity: 'warning',
+    meaning: 'The pods of a workload have their node’s network, which policies for pods do not hold for.',
+  },
+  'generate.flows-left-out': {
+    severity: 'info',
+    meaning:
+      'Flows of which no rule can be made: without a port or an address, of another protocol, within a pod or a node.',
+  },
+  'generate.not-recorded': {
+    severity: 'info',
+    meaning: 'Workloads at whose pods nothing was recorded get no policy unless they are named.',
+  },
+} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+
+export type GenerateCode = keyof typeof generateFindings
+
+export function generateFinding(code: GenerateCode, note: Omit<Finding, 'code' | 'severity'>): Finding {
+  return { code, severity: generateFindings[code].severity, ...note }
+}

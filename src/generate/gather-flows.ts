@@ -1,0 +1,124 @@
+/** Gathering flows: what a million rows say of who connected to whom, each thing once, with when it was seen. */
+import { type Directory, type DirectoryIndex, indexDirectory, type KnownPod } from '#flows/directory'
+import { connectedPort, type Ends, newEnds, type OwnEnd, ownEndOf, type PeerEnd, peerEndOf } from '#flows/intern-ends'
+import type { ObservedFlow } from '#flows/observed-flow'
+import { isPorted, type PortedProtocol } from '#verify/policy/audit-judge'
+
+/** Every row of one pod, peer, direction, port and decision. */
+export type Fact = {
+  readonly own: OwnEnd
+  readonly peer: PeerEnd
+  readonly isEgress: boolean
+  readonly protocol: PortedProtocol
+  readonly port: number
+  readonly isAllowed: boolean
+  firstSeen: number
+  lastSeen: number
+  hits: number
+}
+
+/** Why no rule can be made of a row. */
+export type LeftOut =
+  | 'no-port'
+  | 'protocol'
+  | 'no-namespace'
+  | 'no-address'
+  | 'not-an-address'
+  | 'loopback'
+  | 'itself'
+  | 'link-local'
+
+export type Gathering = {
+  readonly directory: Directory
+  readonly ends: Ends
+  /** By the number of the own end, then by all else. */
+  readonly facts: Map<number, Fact>[]
+  readonly leftOut: Map<LeftOut, number>
+}
+
+export function startGathering(directory: Directory): Gathering {
+  return { directory, ends: newEnds(indexDirectory(directory)), facts: [], leftOut: new Map() }
+}
+
+const protocolNumbers = { TCP: 0, UDP: 1, SCTP: 2 } as const
+
+/** The gathering is taken over and given back. */
+export function gatherFlows(gathering: Gathering, flows: readonly ObservedFlow[]): Gathering {
+  for (const flow of flows) {
+    const why = gatherFlow(gathering, flow)
+    if (why !== undefined) gathering.leftOut.set(why, (gathering.leftOut.get(why) ?? 0) + 1)
+  }
+  return gathering
+}
+
+function gatherFlow({ ends, facts }: Gathering, flow: ObservedFlow): LeftOut | undefined {
+  const protocol = flow.protocol.toUpperCase()
+  if (!isPorted(protocol)) return 'protocol'
+  const port = connectedPort(flow)
+  if (port === undefined) return 'no-port'
+  const peer = peerEndOf(ends, flow)
+  if (peer.identity.kind === 'nobody') return peer.identity.why
+  const own = ownEndOf(ends, flow)
+  if (own.namespace === null) return 'no-namespace'
+  const isEgress = flow.direction === 'EGRESS'
+  const isAllowed = flow.decision.toUpperCase() === 'ALLOW'
+  const key = ((peer.id * 65536 + port) * 4 + protocolNumbers[protocol]) * 4 + Number(isEgress) * 2 + Number(isAllowed)
+  facts[own.id] ??= new Map()
+  const known = facts[own.id]?.get(key)
+  const { firstSeen, lastSeen, hits } = flow
+  if (known === undefined) {
+    facts[own.id]?.set(key, { own, peer, isEgress, protocol, port, isAllowed, firstSeen, lastSeen, hits })
+    return undefined
+  }
+  known.firstSeen = Math.min(known.firstSeen, firstSeen)
+  known.lastSeen = Math.max(known.lastSeen, lastSeen)
+  known.hits += hits
+  return undefined
+}
+
+export function* factsOf({ facts }: Gathering): Generator<Fact> {
+  for (const own of facts) if (own !== undefined) yield* own.values()
+}
+
+/** What the directory knows, and the pods that it lacks as the flows show them. */
+export function observedIndex(gathering: Gathering): DirectoryIndex {
+  const { directory, ends } = gathering
+  const seen = new Map<string, KnownPod>()
+  for (const remembered of ends.own.values()) {
+    for (const { end } of remembered) {
+      const { namespace, name, labels, workload, address, isHostNetwork, pod } = end
+      if (pod !== undefined || namespace === null || labels === null) continue
+      addSeen(seen, { namespace, name, labels, workload, address, isHostNetwork })
+    }
+  }
+  for (const remembered of ends.peers.values()) {
+    for (const { end } of remembered) {
+      if (end.identity.kind !== 'pod' || end.identity.pod !== undefined) continue
+      addSeen(seen, { ...end.identity, isHostNetwork: false })
+    }
+  }
+  return indexDirectory({ ...directory, pods: [...directory.pods, ...seen.values()] })
+}
+
+type SeenPod = Pick<KnownPod, 'namespace' | 'name' | 'labels' | 'workload' | 'isHostNetwork'> & {
+  readonly address: string | null
+}
+
+/** Dead, so that the living ones of the directory go first. */
+function addSeen(seen: Map<string, KnownPod>, { address, ...pod }: SeenPod): void {
+  const key = JSON.stringify([pod.namespace, pod.name, pod.labels, pod.isHostNetwork && address])
+  if (seen.has(key)) return
+  seen.set(key, {
+    ...pod,
+    uid: null,
+    hasAllLabels: false,
+    addresses: address === null ? [] : [address],
+    nodeName: null,
+    startedAt: null,
+    lastSeen: null,
+    isDead: true,
+    diedAt: null,
+    deathReason: null,
+    ports: null,
+  })
+}

@@ -1,0 +1,132 @@
+/** Rules while they are collected: one for each peer, its ports added as they are met, in an order that the flows do not change. */
+import { parseIp } from '#base/ip'
+import { hostPrefix, printPrefix } from '#base/prefix'
+import { compareText } from '#base/text'
+import type { Labels } from '#flows/holder'
+import { type Instant, printNaive } from '#flows/instant'
+
+export type PolicyPort = { readonly protocol: string; readonly port: number | string }
+
+export type RulePeer =
+  | { readonly kind: 'pods'; readonly namespace: string; readonly labels: Labels }
+  /** What has its node's network, or a node itself: `title` is told, with the nodes. */
+  | { readonly kind: 'host'; readonly title: string; readonly address: string; readonly node: string | null }
+  | { readonly kind: 'api-server'; readonly address: string }
+  | { readonly kind: 'address'; readonly address: string }
+  | { readonly kind: 'unattributed'; readonly address: string }
+
+export type RuleDraft = {
+  readonly peer: RulePeer
+  /** By `port/protocol`; false for one that only the other side recorded. */
+  readonly ports: Map<string, { readonly port: PolicyPort; isOwn: boolean }>
+  readonly comments: Set<string>
+  newest: Instant
+}
+
+/** By the key of the peer. */
+export type RuleDrafts = Map<string, RuleDraft>
+
+export type RuleNews = {
+  readonly peer: RulePeer
+  readonly ports: readonly PolicyPort[]
+  readonly comments?: readonly string[]
+  readonly time: Instant
+  readonly isOwn: boolean
+}
+
+export function addRule(drafts: RuleDrafts, { peer, ports, comments = [], time, isOwn }: RuleNews): void {
+  const key = keyOfPeer(peer)
+  const draft = drafts.get(key) ?? { peer, ports: new Map(), comments: new Set(), newest: time }
+  drafts.set(key, draft)
+  draft.newest = Math.max(draft.newest, time)
+  for (const comment of comments) draft.comments.add(comment)
+  for (const port of ports) {
+    const text = portText(port)
+    const known = draft.ports.get(text)
+    if (known === undefined) draft.ports.set(text, { port, isOwn })
+    else if (isOwn) known.isOwn = true
+  }
+}
+
+/** Their order is that of the rules: addresses, hosts, selectors, and last who is not known. */
+export function keyOfPeer(peer: RulePeer): string {
+  switch (peer.kind) {
+    case 'address':
+      return `cidr ${peer.address}`
+    case 'api-server':
+      return `host:default/svc/kubernetes ${peer.address}`
+    case 'host':
+      return `host:${peer.title} ${peer.address}`
+    case 'pods':
+      return `sel:${peer.namespace}:${labelsText(peer.labels)}`
+    case 'unattributed':
+      return `unattributed ${peer.address}`
+    default:
+      return peer satisfies never
+  }
+}
+
+export function labelsText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .sort(compareText)
+    .join()
+}
+
+export function portText({ port, protocol }: PolicyPort): string {
+  return `${port}/${protocol}`
+}
+
+export type SortedRule = {
+  /** Several for one host-network peer on several nodes. */
+  readonly peers: readonly RulePeer[]
+  readonly ports: readonly PolicyPort[]
+  readonly comments: readonly string[]
+}
+
+/** Numbers first and in order, of one number by protocol; names last. */
+export function comparePorts(a: PolicyPort, b: PolicyPort): number {
+  const [left, right] = [a.port, b.port]
+  if (typeof left === 'number' && typeof right === 'number') return left - right || compareText(a.protocol, b.protocol)
+  if (typeof left === 'number') return -1
+  if (typeof right === 'number') return 1
+  return compareText(left, right) || compareText(a.protocol, b.protocol)
+}
+
+/** Addresses of one host-network peer with the same ports become one rule. */
+export function sortRules(drafts: RuleDrafts): readonly SortedRule[] {
+  const rules = new Map<string, { readonly drafts: RuleDraft[]; readonly ports: readonly PolicyPort[] }>()
+  for (const key of [...drafts.keys()].sort(compareText)) {
+    const draft = drafts.get(key)
+    if (draft === undefined || draft.ports.size === 0) continue
+    const ports = [...draft.ports.values()].map(({ port }) => port).sort(comparePorts)
+    const own = draft.peer.kind === 'host' ? `host:${draft.peer.title} ${ports.map(portText).join()}` : key
+    const merged = draft.peer.kind === 'api-server' ? `api ${ports.map(portText).join()}` : own
+    const known = rules.get(merged)
+    if (known === undefined) rules.set(merged, { drafts: [draft], ports })
+    else known.drafts.push(draft)
+  }
+  return [...rules.values()].map(({ drafts: own, ports }) => ({
+    peers: own.map(({ peer }) => peer),
+    ports,
+    comments: [...commentsOfPeers(own), ...new Set(own.flatMap(({ comments }) => [...comments].sort(compareText)))],
+  }))
+}
+
+function commentsOfPeers(drafts: readonly RuleDraft[]): readonly string[] {
+  const [first] = drafts
+  if (first?.peer.kind === 'unattributed') {
+    return [`unattributed peer ${first.peer.address} at ${printNaive(first.newest)}`]
+  }
+  if (first?.peer.kind === 'api-server') return ['the API server']
+  if (first?.peer.kind !== 'host') return []
+  const nodes = drafts.flatMap(({ peer }) => (peer.kind === 'host' && peer.node !== null ? [peer.node] : []))
+  const place = nodes.length === 0 ? '' : ` on node ${[...new Set(nodes)].sort(compareText).join()}`
+  return [`${first.peer.title}${place} — podSelector cannot match host traffic`]
+}
+
+/** `10.0.0.1/32`, `fd00::7/128`. */
+export function hostCidr(address: string): string {
+  const ip = parseIp(address)
+  return ip === undefined ? address : printPrefix(hostPrefix(ip))
+}

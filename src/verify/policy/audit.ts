@@ -1,0 +1,232 @@
+/**
+ * Audit: recorded flows against policies, chunk by chunk. The state is taken over by each step and given back by it, so that a
+ * file can be read through, and a broker can audit what arrives.
+ */
+import type { ObjectRef } from '#base/finding'
+import { type Directory, type DirectoryIndex, indexDirectory } from '#flows/directory'
+import type { Instant } from '#flows/instant'
+import type { ObservedFlow } from '#flows/observed-flow'
+import type { PolicyWorld } from '#trace/policy/policy-world'
+import { type AuditJudge, type AuditVerdict, type Denial, judgeFlow, newJudge, textOfRef } from './audit-judge'
+
+export type { AuditVerdict, Denial } from './audit-judge'
+export { judgeFlow } from './audit-judge'
+
+export type Counts = { readonly flows: number; readonly hits: number }
+
+type OpenCounts = { flows: number; hits: number }
+
+/** A flow that would be denied, as it was recorded. */
+export type AuditExample = {
+  readonly time: Instant
+  readonly pod: string
+  readonly peer: string
+  readonly peerAddress: string | null
+  readonly direction: ObservedFlow['direction']
+  readonly hits: number
+}
+
+type Group = {
+  readonly denial: Denial
+  readonly protocol: string
+  readonly counts: OpenCounts
+  readonly policies: Map<string, ObjectRef>
+  readonly examples: AuditExample[]
+}
+
+type UnknownGroup = {
+  readonly reason: string
+  readonly sentence: string
+  readonly counts: OpenCounts
+  readonly examples: AuditExample[]
+}
+
+type Tally = {
+  readonly all: OpenCounts
+  readonly allowed: OpenCounts
+  readonly denied: OpenCounts
+  readonly unknown: OpenCounts
+  readonly groups: Map<string, Group>
+  readonly policies: Map<string, { readonly object: ObjectRef; readonly counts: OpenCounts }>
+  readonly offenders: Map<string, OpenCounts>
+  readonly unknowns: Map<string, UnknownGroup>
+}
+
+export type Audit = { readonly judge: AuditJudge; readonly tally: Tally }
+
+export function startAudit(world: PolicyWorld, directory: Directory): Audit {
+  const index: DirectoryIndex = indexDirectory(directory)
+  return { judge: newJudge(world, index), tally: newTally(world) }
+}
+
+function newTally({ policies }: PolicyWorld): Tally {
+  const none = (): OpenCounts => ({ flows: 0, hits: 0 })
+  const objects = new Map(policies.map(({ source }) => [textOfRef(source.object), source.object]))
+  return {
+    all: none(),
+    allowed: none(),
+    denied: none(),
+    unknown: none(),
+    groups: new Map(),
+    policies: new Map([...objects].map(([text, object]) => [text, { object, counts: none() }])),
+    offenders: new Map(),
+    unknowns: new Map(),
+  }
+}
+
+export function auditFlows(audit: Audit, flows: readonly ObservedFlow[]): Audit {
+  for (const flow of flows) addVerdict(audit.tally, flow, judgeFlow(audit.judge, flow))
+  return audit
+}
+
+function addVerdict(tally: Tally, flow: ObservedFlow, verdict: AuditVerdict): void {
+  count(tally.all, flow)
+  count(tally[verdict.kind], flow)
+  if (verdict.kind === 'denied') addDenied(tally, flow, verdict)
+  else if (verdict.kind === 'unknown') addUnknown(tally, flow, verdict)
+}
+
+function count(counts: OpenCounts, { hits }: ObservedFlow): void {
+  counts.flows++
+  counts.hits += hits
+}
+
+function addDenied(
+  tally: Tally,
+  flow: ObservedFlow,
+  { denials, peer }: Extract<AuditVerdict, { kind: 'denied' }>,
+): void {
+  const policies = new Map<string, ObjectRef>()
+  for (const denial of denials) {
+    const group = groupOf(tally, denial, flow)
+    count(group.counts, flow)
+    for (const object of denial.policies) {
+      policies.set(textOfRef(object), object)
+      group.policies.set(textOfRef(object), object)
+    }
+    keepExample(group.examples, flow, peer)
+  }
+  for (const [text, object] of policies) {
+    const known = tally.policies.get(text) ?? { object, counts: { flows: 0, hits: 0 } }
+    tally.policies.set(text, known)
+    count(known.counts, flow)
+  }
+  const offender = tally.offenders.get(peer) ?? { flows: 0, hits: 0 }
+  tally.offenders.set(peer, offender)
+  count(offender, flow)
+}
+
+function groupOf(tally: Tally, denial: Denial, { protocol }: ObservedFlow): Group {
+  const key = `${denial.subject} ${denial.direction} ${denial.port} ${protocol}`
+  const known = tally.groups.get(key)
+  if (known !== undefined) return known
+  const made: Group = { denial, protocol, counts: { flows: 0, hits: 0 }, policies: new Map(), examples: [] }
+  tally.groups.set(key, made)
+  return made
+}
+
+/** Sentences name policies and pods, so that there may be many: the rest of a reason is counted in one group. */
+const mostUnknowns = 100
+
+function addUnknown(tally: Tally, flow: ObservedFlow, verdict: Extract<AuditVerdict, { kind: 'unknown' }>): void {
+  const { reason, sentence } = verdict
+  const isFull = tally.unknowns.size >= mostUnknowns && !tally.unknowns.has(sentence)
+  const text = isFull ? `${reason}: of other pods or policies too` : sentence
+  const known = tally.unknowns.get(text) ?? { reason, sentence: text, counts: { flows: 0, hits: 0 }, examples: [] }
+  tally.unknowns.set(text, known)
+  count(known.counts, flow)
+  keepExample(known.examples, flow, flow.peer === null ? '' : `${flow.peer.namespace}/${flow.peer.name}`)
+}
+
+const mostExamples = 3
+
+/** The newest, whatever the order in which they come. */
+function keepExample(examples: AuditExample[], flow: ObservedFlow, peer: string): void {
+  const last = examples.at(-1)
+  if (examples.length >= mostExamples && last !== undefined && last.time > flow.lastSeen) return
+  const { pod, peerAddress, direction, hits, lastSeen } = flow
+  examples.push({ time: lastSeen, pod: `${pod.namespace}/${pod.name}`, peer, peerAddress, direction, hits })
+  examples.sort((a, b) => b.time - a.time || compareExamples(a, b))
+  examples.length = Math.min(examples.length, mostExamples)
+}
+
+function compareExamples(a: AuditExample, b: AuditExample): number {
+  const text = ({ pod, peer, peerAddress, direction, hits }: AuditExample): string =>
+    `${pod} ${peer} ${peerAddress} ${direction} ${hits}`
+  return text(a) < text(b) ? -1 : 1
+}
+
+export type AuditReport = {
+  readonly all: Counts
+  readonly allowed: Counts
+  readonly denied: Counts
+  readonly unknown: Counts
+  /** By workload, direction and port, those with most sightings first. */
+  readonly groups: readonly AuditGroup[]
+  /** Every policy, those that deny nothing too. */
+  readonly policies: readonly (Counts & { readonly object: ObjectRef })[]
+  /** Peers that most of the denied flows are with. */
+  readonly offenders: readonly (Counts & { readonly peer: string })[]
+  readonly unknowns: readonly (Counts &
+    Pick<UnknownGroup, 'reason' | 'sentence'> & { readonly examples: readonly AuditExample[] })[]
+}
+
+export type AuditGroup = Counts & {
+  readonly subject: string
+  readonly direction: Denial['direction']
+  readonly port: number
+  readonly protocol: string
+  readonly isByRule: boolean
+  readonly policies: readonly ObjectRef[]
+  readonly examples: readonly AuditExample[]
+}
+
+const mostOffenders = 25
+
+/** The same for any order of the flows. */
+export function reportAudit({ tally }: Audit): AuditReport {
+  const { all, allowed, denied, unknown, groups, policies, offenders, unknowns } = tally
+  const byHits = (a: Counts, b: Counts): number => b.hits - a.hits || b.flows - a.flows
+  return {
+    all: { ...all },
+    allowed: { ...allowed },
+    denied: { ...denied },
+    unknown: { ...unknown },
+    groups: inOrder(groups, byHits, ({ denial, protocol, counts, policies: own, examples }) => ({
+      subject: denial.subject,
+      direction: denial.direction,
+      port: denial.port,
+      protocol,
+      isByRule: denial.isByRule,
+      ...counts,
+      policies: inOrder(
+        own,
+        () => 0,
+        (object) => object,
+      ),
+      examples,
+    })),
+    policies: inOrder(policies, byHits, ({ object, counts }) => ({ object, ...counts })),
+    offenders: [...offenders]
+      .map(([peer, counts]) => ({ peer, ...counts }))
+      .sort((a, b) => byHits(a, b) || (a.peer < b.peer ? -1 : 1))
+      .slice(0, mostOffenders),
+    unknowns: inOrder(unknowns, byHits, ({ reason, sentence, counts, examples }) => ({
+      reason,
+      sentence,
+      ...counts,
+      examples,
+    })),
+  }
+}
+
+function inOrder<Kept, Shown>(
+  kept: ReadonlyMap<string, Kept>,
+  compare: (a: Shown, b: Shown) => number,
+  show: (kept: Kept) => Shown,
+): readonly Shown[] {
+  return [...kept]
+    .map(([key, one]) => ({ key, shown: show(one) }))
+    .sort((a, b) => compare(a.shown, b.shown) || (a.key < b.key ? -1 : 1))
+    .map(({ shown }) => shown)
+}
