@@ -9,10 +9,10 @@ import { seedOfRun } from '../random/random'
 import { describeKernel } from './describe-kernel'
 
 describeKernel('the kernel as a decider', () => {
-  test('60 random policies with 40 packets each: the kernel says what the policy says', () => {
+  test('25 random policies with 100 packets each: the kernel says what the policy says', () => {
     const met = new Map<string, number>()
     fc.assert(
-      fc.property(arbitrarySpec, fc.array(arbitraryPacket, { minLength: 40, maxLength: 40 }), (spec, packets) => {
+      fc.property(arbitrarySpec, fc.array(arbitraryPacket, { minLength: 100, maxLength: 100 }), (spec, packets) => {
         const compilation = compilePolicy(policyOf(spec))
         if (compilation.kind === 'refused') return
         const kernel = openPolicyDecider(compilation.compiled)
@@ -27,7 +27,7 @@ describeKernel('the kernel as a decider', () => {
           kernel.close()
         }
       }),
-      { numRuns: 60, seed: seedOfRun() },
+      { numRuns: 25, seed: seedOfRun() },
     )
     for (const reason of ['rule', 'no_match', 'fragment', 'unsupported']) {
       expect(met.get(reason) ?? 0, reason).toBeGreaterThan(50)
