@@ -51,6 +51,22 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan policy explain --policy samples/traffic-policy/web.yaml --path Private --src 10.0.0.1 --dst 10.0.0.2 --proto tcp --dport 80',
     'portolan policy explain --policy tenant/web --from samples/traffic-policy --src fd00::1 --dst fd00::2 --proto icmpv6 --icmp-type 128',
   ],
+  'policy audit': [
+    'portolan policy audit --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml --policies samples/flows/proposed.yaml',
+    'portolan policy audit --broker http://127.0.0.1:8090 --policies proposed.yaml --since 24h -o json',
+  ],
+  generate: [
+    'portolan generate networkpolicy shop/db --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml',
+    'portolan generate ciliumnetworkpolicy -A --broker http://127.0.0.1:8090 --output-dir policies',
+  ],
+  'generate networkpolicy': [
+    'portolan generate networkpolicy shop/db --flows samples/flows/shop.jsonl',
+    'portolan generate networkpolicy -n shop --broker http://127.0.0.1:8090 --since 14d --output-dir policies',
+  ],
+  'generate ciliumnetworkpolicy': [
+    'portolan generate ciliumnetworkpolicy -A --flows samples/flows/shop.jsonl --allow-dns',
+    'portolan generate ciliumnetworkpolicy shop/db --broker http://127.0.0.1:8090',
+  ],
   demo: ['portolan demo', 'portolan demo --help'],
 }
 

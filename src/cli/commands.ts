@@ -7,6 +7,7 @@ import { addDns } from './dns'
 import { addEndpoints } from './endpoints'
 import { addExplain } from './explain'
 import { addFlows } from './flows'
+import { addGenerate } from './generate'
 import { addIptables } from './iptables'
 import { addNftables } from './nftables'
 import { addPolicy } from './policy'
@@ -23,6 +24,7 @@ export const commands: readonly AddCommand[] = [
   addDns,
   addResolvConf,
   addPolicy,
+  addGenerate,
   addBroker,
   addFlows,
   addWho,

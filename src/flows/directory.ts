@@ -70,6 +70,24 @@ export type Directory = {
 
 export const emptyDirectory: Directory = { pods: [], services: [], nodes: [], workloads: [] }
 
+/** Of what both know, the first counts. */
+export function joinDirectories(first: Directory, second: Directory): Directory {
+  const key = ({ namespace, name, uid }: Named): string => `${namespace}/${name} ${uid ?? ''}`
+  const isNew = (known: readonly Named[]): ((one: Named) => boolean) => {
+    const keys = new Set(known.map(key))
+    return (one) => !keys.has(key(one))
+  }
+  const nodes = new Set(first.nodes.map(({ name }) => name))
+  return {
+    pods: [...first.pods, ...second.pods.filter(isNew(first.pods))],
+    services: [...first.services, ...second.services.filter(isNew(first.services))],
+    nodes: [...first.nodes, ...second.nodes.filter(({ name }) => !nodes.has(name))],
+    workloads: [...first.workloads, ...second.workloads],
+  }
+}
+
+type Named = { readonly namespace: string; readonly name: string; readonly uid: string | null }
+
 export type DirectoryIndex = Directory & {
   readonly podsByUid: ReadonlyMap<string, KnownPod>
   /** By `namespace/name`: several incarnations. */

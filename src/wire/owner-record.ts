@@ -12,7 +12,7 @@ import type {
 import { type Instant, printInstant } from '#flows/instant'
 import { WorkloadRecord } from './flow-record'
 import type { PrintablePod } from './pod-record'
-import { nullableFlag, nullableObject, nullableText, word } from './schema-parts'
+import { isJsonObject, nullableFlag, nullableObject, nullableText, word } from './schema-parts'
 
 const kindOfPeer = word(['pod', 'node', 'service'], 'a node is a host-network pod, which has its node’s address')
 
@@ -36,6 +36,16 @@ export const PodAnswer = Type.Object(
   { description: 'One incarnation of a pod.' },
 )
 
+const ServicePortRecord = Type.Object({
+  protocol: Type.String(),
+  port: Type.Integer(),
+  targetPort: Type.Unsafe<number | string>({
+    type: ['integer', 'string'],
+    description: 'the number or name at the pod',
+  }),
+  nodePort: Type.Integer({ description: '0: none' }),
+})
+
 export const ServiceAnswer = Type.Object(
   {
     namespace: Type.String(),
@@ -48,6 +58,7 @@ export const ServiceAnswer = Type.Object(
       }),
     ),
     nodePorts: Type.Array(Type.Object({ protocol: Type.String(), port: Type.Integer() })),
+    ports: Type.Array(ServicePortRecord, { description: 'spec.ports; empty where the sender did not tell' }),
     selector: nullableObject('spec.selector'),
     labels: nullableObject('labels that outlive a roll-out'),
     createdAt: nullableText('null: not known'),
@@ -128,6 +139,7 @@ type AnswerableService = {
   readonly nodePorts: readonly { readonly protocol: string; readonly port: number }[]
   readonly selector: Labels | null
   readonly stableLabels: Labels | null
+  readonly record: unknown
   readonly createdAt: Instant | null
   readonly firstSeen: Instant
   readonly lastSeen: Instant
@@ -177,6 +189,7 @@ export function printServiceAnswer(service: AnswerableService): ServiceAnswer {
     uid: service.uid,
     addresses: service.addresses.map(({ address, kind }) => ({ address, kind })),
     nodePorts: service.nodePorts.map(({ protocol, port }) => ({ protocol, port })),
+    ports: servicePortsOf(service.record),
     selector: service.selector,
     labels: service.stableLabels,
     createdAt: printOptional(service.createdAt),
@@ -184,6 +197,24 @@ export function printServiceAnswer(service: AnswerableService): ServiceAnswer {
     lastSeen: printInstant(service.lastSeen),
     deletedAt: printOptional(service.deletedAt),
   }
+}
+
+/** Of the manifest that is kept; the API's defaults are filled in. */
+function servicePortsOf(record: unknown): Static<typeof ServicePortRecord>[] {
+  const spec = isJsonObject(record) ? record.spec : undefined
+  const listed = isJsonObject(spec) && Array.isArray(spec.ports) ? spec.ports.filter(isJsonObject) : []
+  return listed.flatMap(({ protocol, port, targetPort, nodePort }) => {
+    if (typeof port !== 'number') return []
+    const isTarget = typeof targetPort === 'number' || (typeof targetPort === 'string' && targetPort !== '')
+    return [
+      {
+        protocol: typeof protocol === 'string' ? protocol : 'TCP',
+        port,
+        targetPort: isTarget && targetPort !== 0 ? targetPort : port,
+        nodePort: typeof nodePort === 'number' ? nodePort : 0,
+      },
+    ]
+  })
 }
 
 export function printOwnership(ownership: AnswerableOwnership): OwnershipRecord {

@@ -18,8 +18,9 @@ import { type AuditParty, type AuditPlace, ownParty, peerPlaces } from './audit-
 
 export type Denial = {
   readonly direction: Direction
-  /** Whom the policies hold for. */
+  /** Whom the policies hold for, and who is at the other end. */
   readonly subject: string
+  readonly other: string
   readonly port: number
   readonly policies: readonly ObjectRef[]
   /** True where a rule denies it, false where no rule allows it. */
@@ -47,7 +48,7 @@ export type AuditJudge = {
 
 /** Of every pair of parties of the same two classes. */
 type ClassVerdict =
-  | { readonly kind: 'denied'; readonly denials: readonly Omit<Denial, 'subject' | 'port'>[] }
+  | { readonly kind: 'denied'; readonly denials: readonly Omit<Denial, 'subject' | 'other' | 'port'>[] }
   | Extract<AuditVerdict, { kind: 'unknown' }>
 
 /** `ends` of an earlier reading of the same flows are taken over. */
@@ -166,9 +167,14 @@ function judgePlaces(judge: AuditJudge, asked: Asked): AuditVerdict {
     const verdict = judgePair(judge, { source, target, protocol, port })
     if (verdict === undefined) continue
     if (verdict.kind === 'unknown') open = verdict
-    else return denied(verdict, { source, target, port, peer: place.party.name })
+    else return denied(verdict, { source, target, port, peer: peerName(peer, place.party) })
   }
   return open ?? allowed
+}
+
+/** A Service as it was asked for, not the backend that stands for it. */
+function peerName({ identity }: PeerEnd, party: AuditParty): string {
+  return identity.kind === 'service' ? `${identity.namespace}/svc/${identity.name}` : party.name
 }
 
 type Pair = {
@@ -202,7 +208,7 @@ function nearnessBetween(source: AuditParty, target: AuditParty): Nearness {
 
 function explain(world: PolicyWorld, pair: Pair, nearness: Nearness): ClassVerdict {
   const { source, target, protocol, port } = pair
-  const denials: Omit<Denial, 'subject' | 'port'>[] = []
+  const denials: Omit<Denial, 'subject' | 'other' | 'port'>[] = []
   let open: string | undefined
   for (const direction of ['egress', 'ingress'] as const) {
     const [subject, peer] = direction === 'egress' ? [source, target] : [target, source]
@@ -277,6 +283,7 @@ function denied(verdict: Extract<ClassVerdict, { kind: 'denied' }>, facts: Denia
   const denials = verdict.denials.map((one) => ({
     ...one,
     subject: one.direction === 'egress' ? source.name : target.name,
+    other: one.direction === 'egress' ? target.name : source.name,
     port,
   }))
   return { kind: 'denied', denials, peer }

@@ -195,7 +195,7 @@ type ServiceAsked = {
 /** Policies see the backend and its port. Where no backend is known, a pod stands for them that has what the selector asks for. */
 function servicePlaces(world: PolicyWorld, index: DirectoryIndex, asked: ServiceAsked): readonly AuditPlace[] {
   const { identity, at, isTarget } = asked
-  const { namespace, name, selector, service, address } = identity
+  const { namespace, name, selector, service } = identity
   const target = isTarget ? (targetPortOf(service, at) ?? at.port) : at.port
   if (selector === null) return endpointPlaces(world, { identity, at })
   const backends = backendsOf(index, namespace, selector)
@@ -226,7 +226,7 @@ function servicePlaces(world: PolicyWorld, index: DirectoryIndex, asked: Service
       workload,
     }
     const notes = {
-      name: `${nameOfWorkload(namespace, workload, pod.name)} (${namespace}/svc/${name} ${address})`,
+      name: nameOfWorkload(namespace, workload, pod.name),
       namespace,
       hasAllLabels: pod.hasAllLabels,
       hasPorts: hasPorts(index, facts),

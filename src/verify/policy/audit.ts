@@ -43,6 +43,8 @@ type UnknownGroup = {
 
 type Tally = {
   readonly all: OpenCounts
+  /** Not let through when they were seen, and not judged. */
+  readonly dropped: OpenCounts
   readonly allowed: OpenCounts
   readonly denied: OpenCounts
   readonly unknown: OpenCounts
@@ -64,6 +66,7 @@ function newTally({ policies }: PolicyWorld): Tally {
   const objects = new Map(policies.map(({ source }) => [textOfRef(source.object), source.object]))
   return {
     all: none(),
+    dropped: none(),
     allowed: none(),
     denied: none(),
     unknown: none(),
@@ -75,12 +78,20 @@ function newTally({ policies }: PolicyWorld): Tally {
 }
 
 export function auditFlows(audit: Audit, flows: readonly ObservedFlow[]): Audit {
-  for (const flow of flows) addVerdict(audit.tally, flow, judgeFlow(audit.judge, flow))
+  const { tally, judge } = audit
+  for (const flow of flows) {
+    count(tally.all, flow)
+    if (wasDropped(flow)) count(tally.dropped, flow)
+    else addVerdict(tally, flow, judgeFlow(judge, flow))
+  }
   return audit
 }
 
+function wasDropped({ decision }: ObservedFlow): boolean {
+  return decision === 'DROP' || decision.toUpperCase() === 'DROP'
+}
+
 function addVerdict(tally: Tally, flow: ObservedFlow, verdict: AuditVerdict): void {
-  count(tally.all, flow)
   count(tally[verdict.kind], flow)
   if (verdict.kind === 'denied') addDenied(tally, flow, verdict)
   else if (verdict.kind === 'unknown') addUnknown(tally, flow, verdict)
@@ -111,9 +122,11 @@ function addDenied(
     tally.policies.set(text, known)
     count(known.counts, flow)
   }
-  const offender = tally.offenders.get(peer) ?? { flows: 0, hits: 0 }
-  tally.offenders.set(peer, offender)
-  count(offender, flow)
+  for (const other of new Set(denials.map((denial) => denial.other))) {
+    const offender = tally.offenders.get(other) ?? { flows: 0, hits: 0 }
+    tally.offenders.set(other, offender)
+    count(offender, flow)
+  }
 }
 
 function groupOf(tally: Tally, denial: Denial, { protocol }: ObservedFlow): Group {
@@ -158,6 +171,7 @@ function compareExamples(a: AuditExample, b: AuditExample): number {
 
 export type AuditReport = {
   readonly all: Counts
+  readonly dropped: Counts
   readonly allowed: Counts
   readonly denied: Counts
   readonly unknown: Counts
@@ -183,12 +197,13 @@ export type AuditGroup = Counts & {
 
 const mostOffenders = 25
 
-/** The same for any order of the flows. */
+/** The same for any order of the flows, as long as what is unknown has no more sentences than are kept. */
 export function reportAudit({ tally }: Audit): AuditReport {
-  const { all, allowed, denied, unknown, groups, policies, offenders, unknowns } = tally
+  const { all, dropped, allowed, denied, unknown, groups, policies, offenders, unknowns } = tally
   const byHits = (a: Counts, b: Counts): number => b.hits - a.hits || b.flows - a.flows
   return {
     all: { ...all },
+    dropped: { ...dropped },
     allowed: { ...allowed },
     denied: { ...denied },
     unknown: { ...unknown },

@@ -1,0 +1,143 @@
+/** `portolan generate`: least-privilege policies from recorded flows, proven on the flows before a word of them is printed. */
+import { type Command, Option } from 'commander'
+import { Failure } from '#base/failure'
+import type { Finding } from '#base/finding'
+import { countOf, listOf } from '#base/text'
+import { type Directory, emptyDirectory, joinDirectories } from '#flows/directory'
+import { directoryOfCluster } from '#flows/directory-of-cluster'
+import type { TargetChoice } from '#generate/choose-targets'
+import { gatherFlows, startGathering } from '#generate/gather-flows'
+import { type Generated, generatePolicies, type PolicyKind } from '#generate/generate-policies'
+import type { CommandContext, ExitCode } from './command'
+import { addFlowSourceOptions, type FlowSourceFlags, openFlowSource } from './flow-source'
+import type { Io } from './io'
+import { addFromOption, asNamespace } from './options'
+import { printFindings } from './print-findings'
+import { readClusterInput } from './read-inputs'
+import { writePolicies } from './write-policies'
+
+type GenerateFlags = FlowSourceFlags & {
+  readonly from?: readonly string[]
+  readonly namespace?: string
+  readonly allNamespaces?: true
+  readonly outputDir?: string
+  readonly force?: true
+  readonly allowDns?: true
+}
+
+const kinds: Readonly<Record<PolicyKind, string>> = {
+  networkpolicy: 'NetworkPolicies, which any network plugin applies',
+  ciliumnetworkpolicy: 'CiliumNetworkPolicies',
+}
+
+export function addGenerate(program: Command, context: CommandContext): void {
+  const generate = program
+    .command('generate')
+    .description('policies that allow what was recorded and nothing else, one for each workload')
+  for (const [kind, what] of Object.entries(kinds) as [PolicyKind, string][]) addKind(generate, context, { kind, what })
+}
+
+function addKind(
+  generate: Command,
+  { io, end }: CommandContext,
+  { kind, what }: { readonly kind: PolicyKind; readonly what: string },
+): void {
+  const command = generate
+    .command(kind)
+    .description(`${what}, proven on the flows that they come from`)
+    .argument('[NS/WORKLOAD]', 'one workload: NS/NAME, NS/KIND/NAME, or NAME with --namespace')
+    .option('-n, --namespace <name>', 'every workload of a namespace', asNamespace)
+    .option('-A, --all-namespaces', 'every workload')
+  addFromOption(addFlowSourceOptions(command))
+    .addOption(new Option('--output-dir <folder>', 'a file for each policy, instead of standard output'))
+    .option('--force', 'replace files that are there')
+    .option('--allow-dns', 'let every workload ask the cluster’s DNS, seen or not')
+    .action(async (workload: string | undefined, flags: GenerateFlags) => {
+      end(await runGenerate(io, kind, { workload, flags }))
+    })
+}
+
+type Asked = { readonly workload: string | undefined; readonly flags: GenerateFlags }
+
+async function runGenerate(io: Io, kind: PolicyKind, { workload, flags }: Asked): Promise<ExitCode> {
+  const choice = choiceOf(workload, flags)
+  const source = await openFlowSource(io, flags, {
+    objects: flags.from ?? [],
+    ...(choice.namespace !== undefined && { namespace: choice.namespace }),
+  })
+  const objects = await readObjects(io, flags.from)
+  const gathering = startGathering(joinDirectories(objects.directory, source.directory))
+  const found = await source.read((flows) => gatherFlows(gathering, flows))
+  const generated = generatePolicies(gathering, { kind, choice, allowsDns: flags.allowDns === true })
+  printFindings(io, [...objects.findings, ...found, ...generated.findings])
+  if (generated.proof.faults.length > 0) return tellFaults(io, generated)
+  refuseNone(choice, generated)
+  if (flags.outputDir === undefined) io.out(generated.policies.map(({ text }) => text).join('---\n'))
+  else {
+    writePolicies(flags.outputDir, generated.policies, flags.force === true)
+    for (const { fileName } of generated.policies) io.out(`${flags.outputDir}/${fileName}\n`)
+  }
+  io.err(`${summaryOf(generated)}\n`)
+  return 0
+}
+
+function choiceOf(workload: string | undefined, { namespace, allNamespaces }: GenerateFlags): TargetChoice {
+  const usage = (sentence: string): Failure => new Failure('usage.bad-argument', sentence)
+  if (allNamespaces === true && (workload !== undefined || namespace !== undefined)) {
+    throw usage('--all-namespaces is every workload; leave it out, or NS/WORKLOAD and --namespace')
+  }
+  if (workload === undefined) {
+    if (namespace === undefined && allNamespaces !== true) throw usage('say of what: NS/WORKLOAD, -n NS or -A')
+    return namespace === undefined ? {} : { namespace }
+  }
+  const parts = workload.split('/')
+  const [name = '', kind, own] = parts.length === 3 ? parts.toReversed() : [parts.at(-1), undefined, parts.at(-2)]
+  if (parts.length > 3 || parts.includes('')) throw usage(`"${workload}" is not NS/NAME, NS/KIND/NAME or NAME`)
+  if (own !== undefined && namespace !== undefined && own !== namespace) {
+    throw usage(`${workload} is in namespace ${own} and --namespace says ${namespace}; leave one of them out`)
+  }
+  const place = own ?? namespace
+  if (place === undefined) throw usage(`say in which namespace ${workload} is: NS/${workload}, or --namespace NS`)
+  return { namespace: place, name, ...(kind !== undefined && { kind }) }
+}
+
+async function readObjects(
+  io: Io,
+  from: readonly string[] | undefined,
+): Promise<{ readonly directory: Directory; readonly findings: readonly Finding[] }> {
+  if (from === undefined) return { directory: emptyDirectory, findings: [] }
+  const { cluster, findings } = await readClusterInput(io, { from, slices: 'input' })
+  return { directory: directoryOfCluster(cluster), findings: findings.filter(({ severity }) => severity === 'error') }
+}
+
+function refuseNone({ namespace, kind, name }: TargetChoice, { policies, known, findings }: Generated): void {
+  if (policies.length > 0) return
+  const asked = [namespace, kind, name].filter((part) => part !== undefined).join('/')
+  if (findings.some(({ code }) => code === 'generate.no-labels')) {
+    throw new Failure('usage.not-found', 'no policy can be made: no label selects the pods; give them one that stays')
+  }
+  const near = known.filter((one) => namespace === undefined || one.startsWith(`${namespace}/`))
+  const names = near.length > 0 ? near : known
+  const heard = names.length === 0 ? 'the flows name none' : `there are ${listOf(names)}`
+  const whom =
+    name === undefined
+      ? `no workload${asked === '' ? '' : ` of namespace ${asked}`} recorded a flow`
+      : `nobody has heard of ${asked}`
+  throw new Failure('usage.not-found', `${whom}: ${heard}`)
+}
+
+/** Nothing is written: a policy that would deny what it was made of is worse than none. */
+function tellFaults(io: Io, { proof }: Generated): ExitCode {
+  io.err(
+    'portolan: this is a bug of Portolan: the policies do not hold on the flows that they come from, and none is written\n',
+  )
+  for (const fault of proof.faults) io.err(`  ${fault}\n`)
+  io.err('Please report it with these lines, and the rows of the flows that they name.\n')
+  return 4
+}
+
+function summaryOf({ policies, proof }: Generated): string {
+  const { connections, allowed, unknown } = proof
+  const open = unknown === 0 ? '' : `, of ${unknown} that cannot be told (pods without known labels or ports)`
+  return `${countOf(policies.length, 'policy', 'policies')}, proven: of ${countOf(connections, 'connection')} that ${connections === 1 ? 'was' : 'were'} seen ${allowed} allowed, none denied${open}`
+}

@@ -1,0 +1,33 @@
+/** Writing policies into a folder: all of them or none, and nobody's file is overwritten unasked. */
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from '#base/failure'
+import { listOf } from '#base/text'
+import type { GeneratedPolicy } from '#generate/generate-policies'
+import { reasonOf } from '#sources/system-error'
+
+export function writePolicies(folder: string, policies: readonly GeneratedPolicy[], isForced: boolean): void {
+  if (existsSync(folder) && !statSync(folder).isDirectory()) {
+    throw new Failure('usage.bad-argument', `--output-dir ${folder} is a file, where a folder is wanted; name another`)
+  }
+  const there = policies.map(({ fileName }) => fileName).filter((name) => existsSync(join(folder, name)))
+  if (there.length > 0 && !isForced) {
+    throw new Failure(
+      'usage.bad-argument',
+      `${folder} has ${listOf(there, 3)} already; add --force to replace what is there, or name another folder`,
+    )
+  }
+  const temporary = (name: string): string => join(folder, `.${name}.${process.pid}.part`)
+  try {
+    mkdirSync(folder, { recursive: true })
+    for (const { fileName, text } of policies) writeFileSync(temporary(fileName), text)
+    for (const { fileName } of policies) renameSync(temporary(fileName), join(folder, fileName))
+  } catch (error) {
+    for (const { fileName } of policies) rmSync(temporary(fileName), { force: true })
+    throw new Failure(
+      'usage.bad-argument',
+      `${folder} cannot be written: ${reasonOf(error)}; name another folder`,
+      error,
+    )
+  }
+}
