@@ -4,7 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { printTable } from '#base/text'
+import { runPreflight } from '#kernel/preflight'
 import { benchBroker } from './bench-broker'
+import { benchDatapath } from './bench-datapath'
 import { benchPolicies } from './bench-policies'
 import { benchStore } from './bench-store'
 import { bigCluster, type Size } from './big-cluster'
@@ -158,10 +160,18 @@ function writeBigSave(file: string): string {
   return '10.96.3.7:80'
 }
 
+function benchDatapathHere(): readonly (readonly string[])[] {
+  const preflight = runPreflight()
+  if (preflight.ok) return benchDatapath(rounds)
+  say(`the rows of the datapath are left out: ${preflight.reasons.join('; ')}`)
+  return []
+}
+
 const benches = {
   rules: benchRules,
   trace: benchTrace,
   policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
+  datapath: () => benchDatapathHere(),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),
   broker: () => benchBroker(storeSize, Math.min(rounds, 3), say),
 }

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildProgram, installPackages, installSystemTools, runShown, say } from './setup.mjs'
 
-const own = new Set(['--update-cases', '--fuzz-broker', '--fuzz-iptables', '--fuzz-policy'])
+const own = new Set(['--update-cases', '--fuzz-bpf', '--fuzz-broker', '--fuzz-iptables', '--fuzz-policy'])
 /** Which suites each long run is about. */
 const fuzzFilters = {
+  '--fuzz-bpf': ['datapath-packets'],
   '--fuzz-iptables': ['iptables-property', 'nftables-property', 'rulesets-property'],
   '--fuzz-policy': ['policies-property'],
 }
@@ -44,7 +45,11 @@ function chosenRuns() {
   if (fuzzed !== undefined) {
     const seed = process.env.PORTOLAN_SEED ?? String(randomInt(2 ** 31))
     say(`the seed is ${seed}; PORTOLAN_SEED=${seed} repeats this run`)
-    const env = { PORTOLAN_SEED: seed, PORTOLAN_FUZZ_PACKETS: process.env.PORTOLAN_FUZZ_PACKETS ?? '10000' }
+    const env = {
+      PORTOLAN_SEED: seed,
+      PORTOLAN_FUZZ_PACKETS: process.env.PORTOLAN_FUZZ_PACKETS ?? '10000',
+      PORTOLAN_FUZZ_BPF_PACKETS: process.env.PORTOLAN_FUZZ_BPF_PACKETS ?? '5000000',
+    }
     return [{ project: 'kernel', filters: filters.length > 0 ? filters : fuzzFilters[fuzzed], env }]
   }
   return ['pure', 'store', 'kernel'].map((project) => ({ project, filters, env: {} }))

@@ -24,6 +24,7 @@ test.each([
   ['mov r6, r1', 'bf16000000000000', (a: Assembler) => a.mov(6, reg(1))],
   ['add r2, r3', '0f32000000000000', (a: Assembler) => a.alu('add', 2, reg(3))],
   ['and32 w2, 0xff', '54020000ff000000', (a: Assembler) => a.alu32('and', 2, 255)],
+  ['neg r3', '8703000000000000', (a: Assembler) => a.negate(3)],
   ['be16 r4', 'dc04000010000000', (a: Assembler) => a.toBigEndian(4, 16)],
   ['ldxw r0, [r1+76]', '61104c0000000000', (a: Assembler) => a.load('u32', 0, 1, 76)],
   ['ldxdw r3, [r10-8]', '79a3f8ff00000000', (a: Assembler) => a.load('u64', 3, 10, -8)],

@@ -91,6 +91,9 @@ export function createAssembler() {
     mov(destination: Register, operand: Operand): void {
       operate(classCodes.alu64 | aluCodes.mov, destination, operand)
     },
+    negate(destination: Register): void {
+      emit(classCodes.alu64 | aluCodes.neg, { destination })
+    },
     /** Between network order and the processor's. */
     toBigEndian(destination: Register, bits: 16 | 32 | 64): void {
       emit(classCodes.alu32 | aluCodes.end | registerSource, { destination, immediate: bits })

@@ -13,12 +13,16 @@ import {
   entriesOffset,
   entryLayout,
   givenBits,
+  groupLayout,
+  groupLength,
+  groupsOffset,
   headerLayout,
   ruleLayout,
   rulesOffset,
   snapshotFormat,
   snapshotSize,
   statefulFlag,
+  takesNothing,
 } from './snapshot-layout'
 
 export function printSnapshot(snapshot: Snapshot): Uint8Array {
@@ -37,7 +41,30 @@ export function printSnapshot(snapshot: Snapshot): Uint8Array {
     invariant(entry.rule < snapshot.rules.length, 'an entry belongs to a rule of its snapshot')
     printEntry(view, entriesOffset + index * entryLayout.size, entry)
   }
+  for (let index = snapshot.entries.length; index < maxEntries; index++) {
+    view.setUint32(entriesOffset + index * entryLayout.size + entryLayout.forbidden, takesNothing, true)
+  }
+  for (let index = 0; index < snapshot.entries.length; index += groupLength) printGroup(view, index)
   return bytes
+}
+
+/** What no entry of the group takes: class bits that all forbid, and destination ports outside of all. */
+function printGroup(view: DataView, first: number): void {
+  const at = groupsOffset + (first / groupLength) * groupLayout.size
+  let forbidden = takesNothing
+  let [from, to] = [65535, 0]
+  for (let index = first; index < first + groupLength; index++) {
+    const entry = entriesOffset + index * entryLayout.size
+    const own = view.getUint32(entry + entryLayout.forbidden, true)
+    if (own === takesNothing) continue
+    forbidden = (forbidden & own) >>> 0
+    const port = view.getUint16(entry + entryLayout.destinationPort, true)
+    from = Math.min(from, port)
+    to = Math.max(to, port + view.getUint16(entry + entryLayout.destinationSpan, true))
+  }
+  view.setUint32(at + groupLayout.forbidden, forbidden, true)
+  view.setUint16(at + groupLayout.destinationPort, from, true)
+  view.setUint16(at + groupLayout.destinationSpan, to - from, true)
 }
 
 export function uidHash(uid: string): Uint8Array {

@@ -1,9 +1,18 @@
 /** The part of the datapath's program that asks the entries, in order, until one matches. */
 import { type Label, reg } from '#compile/bpf/assembler'
+import type { Register } from '#compile/bpf/instruction-codes'
 import { configLayout, connectionKeyLayout, prefixKeyLayout } from './datapath-maps'
 import { maxEntries, pathClasses } from './entry'
 import { context, type Emitter, fp, stack } from './program-frame'
-import { classBits, entriesOffset, entryLayout, headerLayout } from './snapshot-layout'
+import {
+  classBits,
+  entriesOffset,
+  entryLayout,
+  groupLayout,
+  groupLength,
+  groupsOffset,
+  headerLayout,
+} from './snapshot-layout'
 
 /** The path class of a packet that stands for itself: by its mark, or by the prefix its remote end lies in. */
 export function emitPathClass(emitter: Emitter): void {
@@ -62,50 +71,98 @@ function emitPrefixKey({ a }: Emitter): void {
 
 /**
  * Asks the snapshot on the stack; action and rule are on the stack then, r6 and r8 are the context and the snapshot
- * again. Ports come first in an entry's tests: they tell most rules apart.
+ * again. Ports come first in an entry's tests, and groups are passed over by them: they tell most rules apart.
+ *
+ * Registers: r0 the index of the group's first entry, r7 its address, r8 the snapshot, r3 and r4 the packet's ports, r5
+ * its class bits, r6 and r9 the first halves of its addresses.
  */
 export function emitEvaluate(emitter: Emitter, next: { readonly matched: Label; readonly noMatch: Label }): void {
   const { a } = emitter
-  const loop = a.newLabel('next_entry')
-  const skip = a.newLabel('skip_entry')
+  const loop = a.newLabel('next_group')
+  const enter = a.newLabel('enter_group')
+  const skip = a.newLabel('skip_group')
   const found = a.newLabel('entry_matches')
   const none = a.newLabel('no_entry_left')
   emitForgetValues(emitter)
-  a.load('u8', 1, fp, stack.path)
-  a.mov(2, classBits.firstPath)
-  a.alu('lsh', 2, reg(1))
-  a.load('u32', 5, fp, stack.classes)
-  a.alu('or', 5, reg(2))
-  a.load('u64', 7, fp, stack.snapshot)
-  a.load('u32', 8, 7, headerLayout.entryCount)
-  a.alu('add', 7, entriesOffset)
-  a.load('u16', 3, fp, stack.sourcePort)
-  a.load('u16', 4, fp, stack.destinationPort)
-  a.load('u64', 9, fp, stack.source)
-  a.load('u64', 6, fp, stack.destination)
+  emitQuestion(emitter)
   a.mov(0, 0)
 
   a.place(loop)
-  a.jumpIf('ge', 0, reg(8), none)
-  a.load('u32', 1, 7, entryLayout.forbidden)
+  a.load('u32', 1, 8, headerLayout.entryCount)
+  a.jumpIf('ge', 0, reg(1), none)
+  // A group's record is as long as a group has entries, so that the index is its offset too.
+  a.mov(2, reg(8))
+  a.alu('add', 2, reg(0))
+  a.load('u32', 1, 2, groupsOffset + groupLayout.forbidden)
   a.jumpIf('set', 1, reg(5), skip)
-  emitEntryTests(emitter, skip)
-  a.jump(found)
+  const lower = groupsOffset + groupLayout.destinationPort
+  const span = groupsOffset + groupLayout.destinationSpan
+  emitOutside(emitter, { port: 4, base: 2, lower, span, isOutside: skip, isInside: enter })
+
+  a.place(enter)
+  for (let index = 0; index < groupLength; index++) {
+    const another = a.newLabel('next_entry')
+    emitEntryTests(emitter, index * entryLayout.size, another)
+    a.alu('add', 7, index * entryLayout.size)
+    a.jump(found)
+    a.place(another)
+  }
   a.place(skip)
-  a.alu('add', 7, entryLayout.size)
-  a.alu('add', 0, 1)
+  a.alu('add', 7, groupLength * entryLayout.size)
+  a.alu('add', 0, groupLength)
   a.jumpIf('lt', 0, maxEntries, loop)
 
   a.place(none)
-  restore(emitter)
+  a.load('u64', 6, fp, stack.context)
   a.jump(next.noMatch)
   a.place(found)
   a.load('u8', 1, 7, entryLayout.action)
   a.store('u8', fp, stack.action, reg(1))
   a.load('u8', 1, 7, entryLayout.rule)
   a.store('u8', fp, stack.rule, reg(1))
-  restore(emitter)
+  a.load('u64', 6, fp, stack.context)
   a.jump(next.matched)
+}
+
+function emitQuestion({ a }: Emitter): void {
+  a.load('u8', 1, fp, stack.path)
+  a.mov(2, classBits.firstPath)
+  a.alu('lsh', 2, reg(1))
+  a.load('u32', 5, fp, stack.classes)
+  a.alu('or', 5, reg(2))
+  a.load('u64', 8, fp, stack.snapshot)
+  a.mov(7, reg(8))
+  a.alu('add', 7, entriesOffset)
+  a.load('u16', 3, fp, stack.sourcePort)
+  a.load('u16', 4, fp, stack.destinationPort)
+  a.load('u64', 9, fp, stack.source)
+  a.load('u64', 6, fp, stack.destination)
+}
+
+type PortTest = {
+  readonly port: Register
+  /** Where the range's lower end and its span lie. */
+  readonly base: Register
+  readonly lower: number
+  readonly span: number
+  readonly isOutside: Label
+  readonly isInside: Label
+}
+
+/**
+ * Ports that cannot be told stop no deny; an allow that needs them is forbidden by its class bits already. Only copies
+ * are compared: what the verifier learned of the packet's own values would be another state for each entry.
+ */
+function emitOutside({ a }: Emitter, { port, base, lower, span, isOutside, isInside }: PortTest): void {
+  a.load('u16', 1, base, lower)
+  a.load('u16', 2, base, span)
+  a.alu('sub', 1, reg(port))
+  a.negate(1)
+  a.jumpIf('le', 1, reg(2), isInside)
+  a.mov(1, reg(5))
+  a.alu('and', 1, classBits.noTransport)
+  a.jumpIf('eq', 1, 0, isOutside)
+  a.jump(isInside)
 }
 
 /**
@@ -130,44 +187,32 @@ function emitForgetValues({ a }: Emitter): void {
   }
 }
 
-function restore({ a }: Emitter): void {
-  a.load('u64', 6, fp, stack.context)
-  a.load('u64', 8, fp, stack.snapshot)
-}
-
-function emitEntryTests({ a }: Emitter, skip: Label): void {
-  const portMiss = a.newLabel('other_port')
-  const addresses = a.newLabel('addresses')
+/** Of the entry so many bytes after r7: falls through when all its tests pass. */
+function emitEntryTests(emitter: Emitter, at: number, another: Label): void {
+  const { a } = emitter
+  a.load('u32', 1, 7, at + entryLayout.forbidden)
+  a.jumpIf('set', 1, reg(5), another)
   for (const [port, lower, span] of [
     [4, entryLayout.destinationPort, entryLayout.destinationSpan],
     [3, entryLayout.sourcePort, entryLayout.sourceSpan],
   ] as const) {
-    a.load('u16', 1, 7, lower)
-    a.mov(2, reg(port))
-    a.alu('sub', 2, reg(1))
-    a.load('u16', 1, 7, span)
-    a.jumpIf('gt', 2, reg(1), portMiss)
+    const inside = a.newLabel('port_inside')
+    const range = { base: 7, lower: at + lower, span: at + span } as const
+    emitOutside(emitter, { port, ...range, isOutside: another, isInside: inside })
+    a.place(inside)
   }
-  a.place(addresses)
   for (const [first, second, mask, value] of [
     [9, stack.source + 8, entryLayout.sourceMask, entryLayout.sourceValue],
     [6, stack.destination + 8, entryLayout.destinationMask, entryLayout.destinationValue],
   ] as const) {
-    a.load('u64', 1, 7, mask)
+    a.load('u64', 1, 7, at + mask)
     a.alu('and', 1, reg(first))
-    a.load('u64', 2, 7, value)
-    a.jumpIf('ne', 1, reg(2), skip)
-    a.load('u64', 1, 7, mask + 8)
+    a.load('u64', 2, 7, at + value)
+    a.jumpIf('ne', 1, reg(2), another)
+    a.load('u64', 1, 7, at + mask + 8)
     a.load('u64', 2, fp, second)
     a.alu('and', 1, reg(2))
-    a.load('u64', 2, 7, value + 8)
-    a.jumpIf('ne', 1, reg(2), skip)
+    a.load('u64', 2, 7, at + value + 8)
+    a.jumpIf('ne', 1, reg(2), another)
   }
-  const matches = a.newLabel('all_tests_pass')
-  a.jump(matches)
-  // Ports that cannot be told stop no deny; an allow that needs them is forbidden by its class bits already.
-  a.place(portMiss)
-  a.jumpIf('set', 5, classBits.noTransport, addresses)
-  a.jump(skip)
-  a.place(matches)
 }

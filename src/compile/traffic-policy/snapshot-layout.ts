@@ -77,6 +77,12 @@ export const classBits = {
 export const actionNumbers = { allow: 0, deny: 1 } as const
 export const directionNumbers = { ingress: 0, egress: 1 } as const
 
-export const rulesOffset = headerLayout.size
+/** Eight entries at a time are passed over by what none of them takes; an entry after the last one takes nothing. */
+export const groupLength = 8
+export const groupLayout = { forbidden: 0, destinationPort: 4, destinationSpan: 6, size: 8 } as const
+export const takesNothing = 0xffffffff
+
+export const groupsOffset = headerLayout.size
+export const rulesOffset = groupsOffset + (maxEntries / groupLength) * groupLayout.size
 export const entriesOffset = rulesOffset + maxRules * ruleLayout.size
 export const snapshotSize = entriesOffset + maxEntries * entryLayout.size
