@@ -18,12 +18,21 @@ export const slotsInUse = 64
 const directions = ['ingress', 'egress'] as const
 const markShift = 8
 
-type Slot = {
+export type Slot = {
   readonly slot: number
   readonly token: bigint
   readonly linkLayer: 'ethernet' | 'ip'
   readonly reference: ReturnType<typeof createReference>
   readonly bound: Map<Direction, Snapshot>
+}
+
+export type Round = {
+  readonly seed: number
+  readonly packets: number
+  /** Changes what is bound behind the reference's back: the check must notice. */
+  readonly spoil?: (snapshot: Snapshot) => Snapshot
+  /** Sees the connections that both remember once the packets are through. */
+  readonly look?: (slots: readonly Slot[]) => void
 }
 
 export type Tally = { readonly packets: number; readonly reasons: ReadonlyMap<string, number> }
@@ -32,7 +41,7 @@ export type Tally = { readonly packets: number; readonly reasons: ReadonlyMap<st
 export function checkRound(
   one: DatapathCase,
   run: PacketRunner,
-  { seed, packets }: { readonly seed: number; readonly packets: number },
+  { seed, packets, spoil = (snapshot) => snapshot, look }: Round,
 ): Tally {
   const random = randomOf(seed)
   const before = readCounters(one)
@@ -40,7 +49,7 @@ export function checkRound(
   const reasons = new Map<string, number>()
   const slots = Array.from({ length: slotsInUse }, (_, index) => freshSlot(one, random, index + 1))
   for (const isEdit of [false, true]) {
-    publishAll(one, random, slots, isEdit)
+    publishAll(one, random, slots, { isEdit, spoil })
     const sent = slots.flatMap((slot) => packetsOf(random, slot, Math.ceil(packets / (2 * slotsInUse))))
     const decided = run(sent.map(({ packet }) => packet))
     for (const [index, { packet, slot }] of sent.entries()) {
@@ -52,6 +61,7 @@ export function checkRound(
     }
   }
   compareCounters(one, { before, expected, seed })
+  look?.(slots)
   return { packets: 2 * slotsInUse * Math.ceil(packets / (2 * slotsInUse)), reasons }
 }
 
@@ -65,7 +75,9 @@ function freshSlot(one: DatapathCase, random: Random, slot: number): Slot {
   }
 }
 
-function publishAll(one: DatapathCase, random: Random, slots: readonly Slot[], isEdit: boolean): void {
+type Publication = { readonly isEdit: boolean; readonly spoil: (snapshot: Snapshot) => Snapshot }
+
+function publishAll(one: DatapathCase, random: Random, slots: readonly Slot[], { isEdit, spoil }: Publication): void {
   const bindings = slots.flatMap((slot) =>
     directions.flatMap((direction): readonly Binding[] => {
       const after = slot.bound.get(direction)
@@ -81,7 +93,11 @@ function publishAll(one: DatapathCase, random: Random, slots: readonly Slot[], i
   )
   bindAll(
     one,
-    bindings.map(({ slot, direction, snapshot }) => ({ slot: slot.slot, direction, snapshot })),
+    bindings.map(({ slot, direction, snapshot }) => ({
+      slot: slot.slot,
+      direction,
+      snapshot: snapshot === undefined ? undefined : spoil(snapshot),
+    })),
   )
   for (const { slot, direction, snapshot } of bindings) {
     slot.reference.bind(direction, snapshot)

@@ -188,6 +188,8 @@ export function createReference() {
       else bound.set(direction, snapshot)
     },
     decide,
+    /** The times until which connections are remembered, in no order that means anything. */
+    remembered: (): readonly number[] => [...connections.values()].map(({ until }) => until),
   }
 }
 
