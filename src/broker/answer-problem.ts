@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureCode } from '#base/failure'
 import { fieldErrors, type SchemaError } from '#wire/field-errors'
 import { buildProblem, type FieldError, type Problem, type ProblemCode, problemMediaType } from '#wire/problem'
+import { isJsonObject } from '#wire/schema-parts'
 
 /** Seconds after which a client may try again when the database is away. */
 const retryAfterSeconds = 5
@@ -32,6 +33,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
 function problemOf(error: unknown): Problem {
   if (error instanceof Failure) return buildProblem(failureProblems[error.code] ?? 'bug', error.message)
   if (isFastifyError(error)) return problemOfFastify(error)
+  if (isProblem(error)) return error
   return buildProblem('bug', 'this is a bug of the broker; its log says more')
 }
 
@@ -40,6 +42,11 @@ const failureProblems: Readonly<Partial<Record<FailureCode, ProblemCode>>> = {
   'usage.not-found': 'not-found',
   'database-unavailable': 'unavailable',
   'database-refused': 'unavailable',
+}
+
+/** The rate limit throws the body that it was given. */
+function isProblem(error: unknown): error is Problem {
+  return isJsonObject(error) && typeof error.status === 'number' && typeof error.detail === 'string'
 }
 
 function isFastifyError(error: unknown): error is FastifyError {
@@ -74,7 +81,6 @@ function problemOfFastify(error: FastifyError): Problem {
   }
   const known = fastifyProblems[error.code]
   if (known !== undefined) return buildProblem(known.code, known.detail)
-  if (error.statusCode === 429) return buildProblem('too-many-requests', error.message)
   if (error instanceof SyntaxError || error.statusCode === 400) {
     return buildProblem('bad-request', `the body is not JSON: ${error.message}`)
   }

@@ -94,9 +94,7 @@ async function limitRate(app: App, { requestsPerMinute }: Settings): Promise<voi
       timeWindow: 60_000,
       cache: 10_000,
       errorResponseBuilder: (_request, { after }) =>
-        Object.assign(buildProblem('too-many-requests', `too many requests from this address; try again in ${after}`), {
-          statusCode: 429,
-        }),
+        buildProblem('too-many-requests', `too many requests from this address; try again in ${after}`),
     })
   }
   app.setNotFoundHandler(requestsPerMinute > 0 ? { preHandler: app.rateLimit() } : {}, (request, reply) => {
