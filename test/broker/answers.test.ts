@@ -1,0 +1,89 @@
+/** Every answer is what its schema in the OpenAPI document says, and the clock may jump without harm. */
+import { Compile } from 'typebox/compile'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { flowPost, podPost, servicePost } from './messages'
+import { openBroker, type TestBroker } from './running-broker'
+
+type Schema = Readonly<Record<string, unknown>>
+type Operation = {
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>>
+}
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
+
+let broker: TestBroker
+let document: Document
+
+beforeAll(async () => {
+  broker = await openBroker()
+  document = await broker.read<Document>('/openapi.json')
+  const pod = { start: '2026-09-01T00:00:00Z', seen: '2026-09-10T11:59:00' }
+  await broker.send('/pod/spec', podPost({ ...pod, name: 'web-1', ip: '10.8.0.1', workload: 'Deployment/web' }))
+  await broker.send('/pod/spec', podPost({ ...pod, name: 'late', ip: '10.8.0.2', start: '2026-09-10T11:58:00Z' }))
+  await broker.send('/svc/spec', servicePost({ name: 'cache', ip: '10.96.8.1' }))
+  const flow = { pod: 'web-1', namespace: 'shop', ip: '10.8.0.1', time: '2026-09-10T11:00:00' }
+  await broker.send('/pod/traffic/batch', [
+    flowPost({ ...flow, peer: '10.96.8.1' }),
+    flowPost({ ...flow, peer: '10.8.0.2' }),
+    flowPost({ ...flow, peer: '203.0.113.1', type: 'EGRESS' }),
+    flowPost({ pod: 'other', peer: '10.8.0.1', time: '2026-09-10T11:00:00' }),
+  ])
+  await broker.store.passes.foldEdges(broker.clock.now())
+})
+afterAll(() => broker?.stop())
+
+const examples: Readonly<Record<string, string>> = {
+  '/pod/traffic/{name}': '/pod/traffic/web-1',
+  '/pod/list/{node}': '/pod/list/node-a',
+  '/pod/name/{name}': '/pod/name/web-1',
+  '/pod/ip/{ip}': '/pod/ip/10.8.0.1',
+  '/svc/ip/{ip}': '/svc/ip/10.96.8.1',
+  '/api/v1/pods/{namespace}/{name}': '/api/v1/pods/shop/web-1',
+  '/api/v1/services/{namespace}/{name}': '/api/v1/services/shop/cache',
+  '/api/v1/addresses/{ip}': '/api/v1/addresses/10.8.0.1',
+  '/api/v1/addresses/{ip}/history': '/api/v1/addresses/10.8.0.1/history',
+}
+const streams = ['/metrics', '/api/v1/flows/stream']
+
+test('every read answers what its schema says, with something to check', async () => {
+  const reads = Object.entries(document.paths).filter(([path, { get }]) => get !== undefined && !streams.includes(path))
+  expect(reads.length).toBeGreaterThan(18)
+  for (const [path, { get }] of reads) {
+    const body = await broker.read(examples[path] ?? path)
+    const schema = Object.values(get?.responses['200']?.content ?? {})[0]?.schema
+    expect(schema, path).toBeDefined()
+    expect(Compile(schema ?? {}).Errors(body), path).toEqual([])
+    if (path !== '/audit/verdicts') expect(JSON.stringify(body), path).not.toMatch(/^(\[\]|\{"items":\[\])/)
+  }
+})
+
+test('every refusal is a problem as its schema says', async () => {
+  const schema = document.paths['/api/v1/flows']?.get?.responses['400']?.content?.['application/json']?.schema ?? {}
+  const problem = Compile(schema)
+  for (const response of [
+    await broker.get('/api/v1/flows?port=x'),
+    await broker.get('/nothing'),
+    await broker.get('/api/v1/pods/shop/nobody'),
+    await broker.get('/%zz'),
+    await broker.post('/pod/spec', []),
+    await broker.post('/pod/spec', '{'),
+    await broker.post('/pod/spec', '{}', { 'Content-Type': 'text/plain' }),
+  ]) {
+    expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+    expect(problem.Errors(await response.json())).toEqual([])
+  }
+})
+
+test('when the clock jumps back, rows that now lie ahead are refused by name, and the rest goes on', async () => {
+  const rows = [
+    flowPost({ pod: 'jump', peer: '203.0.113.5', time: '2026-09-10T11:30:00' }),
+    flowPost({ pod: 'jump', peer: '203.0.113.6', time: '2026-09-10T09:59:00' }),
+  ]
+  broker.clock.set('2026-09-10T10:00:00')
+  const answer = await broker.send<{ stored: number; bad: object[] }>('/api/v1/flows', rows)
+  expect(answer).toMatchObject({ stored: 1, bad: [{ index: 0, field: 'time_stamp' }] })
+  await broker.clock.advance(120)
+  broker.clock.set('2026-09-12T00:00:00')
+  expect(await broker.send('/pod/traffic/batch', rows)).toBe(1)
+  await broker.clock.advance(120)
+  expect((await broker.get('/health')).status).toBe(200)
+})
