@@ -44,10 +44,10 @@ export function headerOf(rules: TargetRules, isCilium: boolean): readonly string
   const told = [...refused.values()].sort((a, b) => compareText(a.text, b.text))
   for (const { text, hits, lastSeen } of told.slice(0, mostRefused)) {
     lines.push(
-      `dropped when it was seen, and no reason for a rule: ${text}, ${countOf(hits, 'time')}, last at ${printNaive(lastSeen)}`,
+      `not allowed when it was seen, and no reason for a rule: ${text}, ${countOf(hits, 'time')}, last at ${printNaive(lastSeen)}`,
     )
   }
-  if (told.length > mostRefused) lines.push(`and ${told.length - mostRefused} more that were dropped`)
+  if (told.length > mostRefused) lines.push(`and ${told.length - mostRefused} more that were not allowed`)
   return lines
 }
 
