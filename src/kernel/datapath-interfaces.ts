@@ -1,6 +1,6 @@
 /** The interfaces that the datapath holds: each has a slot, a token for its lifetime, and a program on both hooks. */
 import { randomBytes } from 'node:crypto'
-import { closeSync, statSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '#base/failure'
 import { boundRow, interfaceLayout, programNumbers } from '#compile/traffic-policy/datapath-maps'
@@ -12,7 +12,8 @@ import { attachByClsact, detachByClsact } from './clsact'
 import type { Folders, Tables } from './datapath-tables'
 import { createLink, detachLink, type Hook, hasTcx, readLink } from './links'
 import { lookUp, numberKey, remove, update } from './maps'
-import { insideNamespace } from './network-namespace'
+import type { Native } from './native'
+import { findNamespace, insideNamespace, namespaceInode, ownNamespace } from './network-namespace'
 import { closeProgram, type LoadedProgram, loadProgram } from './programs'
 import { listInterfaces, type NetworkInterface } from './rtnetlink'
 
@@ -42,7 +43,6 @@ export type AttachRequest = {
 export type InterfaceTools = { readonly bpf: Bpf; readonly folders: Folders; readonly tables: Tables }
 
 const directions = ['ingress', 'egress'] as const
-const ownNamespace = '/proc/thread-self/ns/net'
 
 /** The row that denies is there before the programs are, and the programs before a packet if the link is still down. */
 export function attachInterface(tools: InterfaceTools, request: AttachRequest): HeldInterface {
@@ -50,7 +50,7 @@ export function attachInterface(tools: InterfaceTools, request: AttachRequest): 
   return insideNamespace(tools.bpf.native, path, () => {
     const link = listInterfaces(tools.bpf.native).find(({ name }) => name === request.name)
     if (link === undefined) throw noSuchInterface(request)
-    const namespace = statSync(ownNamespace, { bigint: true }).ino
+    const namespace = namespaceInode(ownNamespace)
     const held = listHeld(tools).find((one) => one.index === link.index && one.namespace === namespace)
     if (held !== undefined && isAttached(tools, held)) return held
     if (held !== undefined) detachInterface(tools, held)
@@ -128,12 +128,18 @@ export function detachInterface({ bpf, folders, tables }: InterfaceTools, held: 
       unpin(join(folders.links, name))
     }
     if (listPins(folders.programs).includes(name)) {
-      detachByClsact(held.name, hook)
+      detachFilter(bpf.native, held, hook)
       unpin(join(folders.programs, name))
     }
   }
   for (const direction of directions) remove(bpf, tables.bound, numberKey(boundRow(held.slot, direction)))
   update(bpf, tables.interfaces, numberKey(held.slot), Buffer.alloc(interfaceLayout.size), 'clear interface')
+}
+
+/** In the interface's own namespace: one of the same name elsewhere is another. */
+function detachFilter(native: Native, held: HeldInterface, hook: Hook): void {
+  const path = findNamespace(held.namespace)
+  if (path !== undefined) insideNamespace(native, path, () => detachByClsact(held.name, hook))
 }
 
 /** Whether both hooks still have their programs: a link outlives its interface and has the index 0 then. */

@@ -52,6 +52,8 @@ export type Attacher = {
 
 export type Datapath = Attacher &
   Publisher & {
+    /** Detaches what lost its interface, and tells which. */
+    readonly dropGone: () => readonly HeldInterface[]
     /** Takes hold of what others attached meanwhile: their programs stay even if the bpffs goes. */
     readonly hold: () => void
     readonly setPathMark: (mark: { readonly mask: number; readonly shift: number }) => void
@@ -89,6 +91,11 @@ function openLocked(options: DatapathOptions, release: () => void): Datapath {
   const ring = openRing(bpf.native, tables.events)
   const links = new Map<string, number>()
   const hold = (): void => holdLinks({ bpf, folders, tables }, links)
+  const detach = (held: HeldInterface): void => {
+    for (const direction of ['ingress', 'egress'] as const) publisher.unbind({ slot: held.slot, direction })
+    attacher.detach(held)
+    hold()
+  }
   hold()
   return {
     ...attacher,
@@ -98,10 +105,11 @@ function openLocked(options: DatapathOptions, release: () => void): Datapath {
       hold()
       return held
     },
-    detach(held) {
-      for (const direction of ['ingress', 'egress'] as const) publisher.unbind({ slot: held.slot, direction })
-      attacher.detach(held)
-      hold()
+    detach,
+    dropGone() {
+      const gone = attacher.interfaces().filter((held) => !attacher.isAttached(held))
+      for (const held of gone) detach(held)
+      return gone
     },
     hold,
     setPathMark: ({ mask, shift }) =>

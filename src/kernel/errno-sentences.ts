@@ -13,7 +13,7 @@ export function explainErrno(name: string): string {
 
 const sentences: Readonly<Record<string, string>> = {
   EPERM:
-    'it is not permitted; run with the capabilities BPF, NET_ADMIN and PERFMON (SYS_ADMIN to mount), on a bpffs, with names that hold no dots',
+    'it is not permitted; run with the capabilities BPF, NET_ADMIN and PERFMON (SYS_ADMIN to mount), on a bpffs, with names that hold no dots; before Linux 5.11 raise RLIMIT_MEMLOCK as well',
   EACCES: 'the verifier or the mount refused it; a bpffs mounted read-only must be mounted read-write',
   EINVAL:
     'the kernel does not know this form of it; it may be too old (TCX needs Linux 6.6), or two maps differ in size',

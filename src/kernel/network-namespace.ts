@@ -1,5 +1,6 @@
 /** Work inside another network namespace, on this thread and without waiting, and the way back. */
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Failure } from '#base/failure'
 import { kernelFailure, succeed } from './bpf-sys'
 import type { Native } from './native'
@@ -10,7 +11,7 @@ import type { Native } from './native'
  */
 export function insideNamespace<T>(native: Native, path: string, work: () => T): T {
   const target = openNamespace(path)
-  const home = openSync('/proc/thread-self/ns/net', 'r')
+  const home = openSync(ownNamespace, 'r')
   try {
     succeed(native.setns(target), `entering the network namespace ${path}`)
     try {
@@ -38,4 +39,19 @@ function openNamespace(path: string): number {
       cause,
     )
   }
+}
+
+export const ownNamespace = '/proc/thread-self/ns/net'
+const namedNamespaces = '/run/netns'
+
+export function namespaceInode(path: string): bigint {
+  return statSync(path, { bigint: true }).ino
+}
+
+/** A path to the namespace of that inode: this thread's own, or one that ip(8) gave a name. */
+export function findNamespace(inode: bigint): string | undefined {
+  const named = existsSync(namedNamespaces)
+    ? readdirSync(namedNamespaces).map((name) => join(namedNamespaces, name))
+    : []
+  return [ownNamespace, ...named].find((path) => namespaceInode(path) === inode)
 }
