@@ -59,7 +59,8 @@ export function addTrafficRoutes(app: App, broker: Broker): void {
       validatorCompiler: () => takeAny,
     },
     async (request, reply) => {
-      const answer = await ingestBatch(broker, [request.body], keyOf(request))
+      const answer = await ingestOnce(broker, [request.body], request, reply)
+      if (answer === undefined) return reply
       const [bad] = answer.bad
       if (bad === undefined) return reply.headers(batchHeaders(answer)).send(answer.stored)
       return sendProblem(reply, 'wrong-fields', `${bad.field} ${bad.message}`, [
@@ -93,16 +94,26 @@ async function takeBatch(
 ): Promise<BatchAnswer | undefined> {
   const rows = request.body as readonly unknown[]
   const most = broker.settings.batchLimitRows
-  const key = keyOf(request)
   if (rows.length > most) {
     sendProblem(reply, 'too-large', `the batch has ${rows.length} rows, and ${most} is the most; send it in parts`)
     return undefined
   }
-  if (key !== undefined && key.length > 200) {
-    sendProblem(reply, 'bad-request', 'the Idempotency-Key has more than 200 characters; send a UUID')
-    return undefined
-  }
-  return ingestBatch(broker, rows, key)
+  return ingestOnce(broker, rows, request, reply)
+}
+
+const longestKey = 200
+
+/** Undefined when the request was refused. */
+async function ingestOnce(
+  broker: Broker,
+  rows: readonly unknown[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<BatchAnswer | undefined> {
+  const key = keyOf(request)
+  if (key === undefined || key.length <= longestKey) return ingestBatch(broker, rows, key)
+  sendProblem(reply, 'bad-request', `the Idempotency-Key has more than ${longestKey} characters; send a UUID`)
+  return undefined
 }
 
 function keyOf({ headers }: FastifyRequest): string | undefined {

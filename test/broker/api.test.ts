@@ -205,6 +205,18 @@ describeBroker({ settings: { flowRetentionDays: 3650 } }, (broker) => {
     expect(await broker().send('/pod/traffic/batch', rows)).toBe(0)
   })
 
+  test('a key that is too long is refused on each path', async () => {
+    const row = flowPost({ pod: 'p54', peer: '198.51.100.54', time: '2026-09-10T10:00:00' })
+    for (const [path, body] of [
+      ['/pod/traffic', row],
+      ['/pod/traffic/batch', [row]],
+      ['/api/v1/flows', [row]],
+    ] as const) {
+      const response = await broker().post(path, body, { 'Idempotency-Key': 'k'.repeat(5000) })
+      expect([response.status, await response.json()]).toMatchObject([400, { code: 'bad-request' }])
+    }
+  })
+
   test('one flow may be posted by itself; one that is wrong is 422 and names the field', async () => {
     expect(
       await broker().send('/pod/traffic', flowPost({ pod: 'p53', peer: '198.51.100.53', time: '2026-09-10T10:00:00' })),
