@@ -1,5 +1,5 @@
 /** A private bpffs and the pins in it: objects that outlive the process that made them. */
-import { closeSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '#base/failure'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
@@ -97,8 +97,4 @@ export function checkBpffs(folder: string): void {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new Failure('kernel.refused', `${folder} cannot be written to (${why}); mount it read-write`, cause)
   }
-}
-
-export function closePin(fd: number): void {
-  closeSync(fd)
 }

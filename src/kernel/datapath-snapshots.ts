@@ -15,13 +15,6 @@ export type SnapshotTools = { readonly bpf: Bpf; readonly folders: Folders; read
 
 export type Place = { readonly slot: number; readonly direction: Direction }
 
-/** What is bound: its map's id, and its content when a pin of that very map was found. */
-export type BoundSnapshot = Place & {
-  readonly mapId: number
-  readonly snapshot?: Snapshot
-  readonly pinName?: string
-}
-
 const zeroKey = numberKey(0)
 
 export function pinNameOf(snapshot: Snapshot): string {

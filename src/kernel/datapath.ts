@@ -25,7 +25,7 @@ import {
   listHeld,
 } from './datapath-interfaces'
 import { ensurePrograms } from './datapath-programs'
-import { type Published, type Publisher, publisherOf } from './datapath-publisher'
+import { type Publisher, publisherOf } from './datapath-publisher'
 import { makeFolders, openTables, readConfig, writeConfig } from './datapath-tables'
 import { type BpfMap, closeMap, lookUp, numberKey, rowSize, update } from './maps'
 import { loadNative, type Native } from './native'
@@ -66,7 +66,7 @@ export type Datapath = Attacher &
     readonly lostDenials: () => bigint
   }
 
-export type { AttachRequest, HeldInterface, Published }
+export type { AttachRequest, HeldInterface }
 
 /** Attaching takes turns by a short lock of its own; it does not need the agent's. */
 export function openAttacher(options: DatapathOptions): Attacher {

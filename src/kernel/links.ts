@@ -1,5 +1,4 @@
 /** TCX links: a program on one hook of one interface, held by a descriptor or a pin. */
-import { closeSync } from 'node:fs'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
 import { readObjectInfo } from './maps'
 
@@ -79,8 +78,4 @@ export function queryHook(bpf: Bpf, hook: Hook, interfaceIndex: number): readonl
   })
   succeed(result, `listing the programs of the ${hook} hook`)
   return Array.from({ length: bpf.answer.readUInt32LE(24) }, (_, index) => ids.readUInt32LE(4 * index))
-}
-
-export function closeLink(linkFd: number): void {
-  closeSync(linkFd)
 }
