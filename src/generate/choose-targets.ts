@@ -6,7 +6,7 @@ import type { Labels, Workload } from '#flows/holder'
 import { stableLabels } from '#flows/stable-labels'
 import { type LabelSelector, matchesSelector } from '#model/selector'
 import { type GenerateCode, generateFinding } from './findings'
-import { factsOf, type Gathering } from './gather-flows'
+import type { Gathering } from './gather-flows'
 
 /** Without a namespace all of them; with a name one workload or bare pod, of a kind where the name is not enough. */
 export type TargetChoice = { readonly namespace?: string; readonly kind?: string; readonly name?: string }
@@ -95,10 +95,8 @@ function findCandidates(gathering: Gathering, index: DirectoryIndex): readonly C
     addLabels(candidate, labels)
     if (isHostNetwork) candidate.isHostNetwork = true
   }
-  const seen = new Set<number>()
-  for (const { own } of factsOf(gathering)) {
-    if (seen.has(own.id) || own.namespace === null) continue
-    seen.add(own.id)
+  for (const { end: own } of [...gathering.ends.own.values()].flat()) {
+    if (own.namespace === null) continue
     const candidate = add(own.namespace, own.workload, own.name)
     candidate.isRecorded = true
     if (own.labels !== null) addLabels(candidate, own.labels)

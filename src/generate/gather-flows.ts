@@ -52,13 +52,14 @@ export function gatherFlows(gathering: Gathering, flows: readonly ObservedFlow[]
 }
 
 function gatherFlow({ ends, facts }: Gathering, flow: ObservedFlow): LeftOut | undefined {
+  // A pod of which nothing can be used was recorded all the same.
+  const own = ownEndOf(ends, flow)
   const protocol = flow.protocol.toUpperCase()
   if (!isPorted(protocol)) return 'protocol'
   const port = connectedPort(flow)
   if (port === undefined) return 'no-port'
   const peer = peerEndOf(ends, flow)
   if (peer.identity.kind === 'nobody') return peer.identity.why
-  const own = ownEndOf(ends, flow)
   if (own.namespace === null) return 'no-namespace'
   const isEgress = flow.direction === 'EGRESS'
   const isAllowed = flow.decision.toUpperCase() === 'ALLOW'
