@@ -166,24 +166,24 @@ function emitOutside({ a }: Emitter, { port, base, lower, span, isOutside, isIns
 }
 
 /**
- * The verifier walks the entries once for each set of values that it believes the stack may hold. A byte written at a
- * place it cannot tell (though it is always the first, and the byte that stands there) makes it forget the whole area.
+ * The verifier walks the entries once for each set of values that it believes the stack may hold. What is written at
+ * a place it cannot tell (though it is always the first, and what stands there) makes it forget the whole area.
  */
 function emitForgetValues({ a }: Emitter): void {
   a.load('u64', 5, fp, stack.snapshot)
   a.load('u64', 5, 5, headerLayout.nothing)
-  for (const [start, length] of [
-    [stack.key, 48],
-    [stack.destination, 32],
-    [stack.hopLimit - 1, 48],
+  for (const [start, last, size] of [
+    [stack.key, 40, 'u64'],
+    [stack.destination, 24, 'u64'],
+    [stack.hopLimit - 1, 47, 'u8'],
   ] as const) {
     a.mov(2, reg(5))
-    a.alu('and', 2, length - 1)
+    a.alu('and', 2, last)
     a.mov(3, reg(fp))
     a.alu('add', 3, start)
     a.alu('add', 3, reg(2))
-    a.load('u8', 4, fp, start)
-    a.store('u8', 3, 0, reg(4))
+    a.load(size, 4, fp, start)
+    a.store(size, 3, 0, reg(4))
   }
 }
 

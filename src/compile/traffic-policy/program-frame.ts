@@ -148,6 +148,18 @@ export function setClass({ a }: Emitter, bit: number): void {
   a.store('u32', fp, stack.classes, reg(1))
 }
 
+/**
+ * The key's first eight bytes at once, for a family's number and the protocol in r1: what is read in larger pieces than
+ * it was written waits for the writes to leave the processor.
+ */
+export function emitKeyStart({ a }: Emitter, family: 4 | 6): void {
+  a.load('u32', 2, 6, context.slot)
+  a.alu('or', 1, family << 8)
+  a.alu('lsh', 1, 32)
+  a.alu('or', 1, reg(2))
+  a.store('u64', fp, stack.key, reg(1))
+}
+
 /** Where the packet's source and destination stand in a key: `local` is the end behind the interface. */
 export function keyFields(direction: Direction) {
   const isEgress = directionNumbers[direction] === directionNumbers.egress

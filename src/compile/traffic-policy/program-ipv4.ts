@@ -1,6 +1,16 @@
 /** The part of the datapath's program that reads an IPv4 header and says whether it is a fragment. */
 import { type Label, reg } from '#compile/bpf/assembler'
-import { context, type Emitter, fetchHeader, fp, keepOffset, keyFields, packetFlags, stack } from './program-frame'
+import {
+  context,
+  type Emitter,
+  emitKeyStart,
+  fetchHeader,
+  fp,
+  keepOffset,
+  keyFields,
+  packetFlags,
+  stack,
+} from './program-frame'
 import { classBits } from './snapshot-layout'
 
 const moreFragments = 0x2000
@@ -24,13 +34,12 @@ export function emitIpv4(emitter: Emitter, next: { readonly transport: Label; re
   a.alu('sub', 4, reg(3))
   a.store('u32', fp, stack.length, reg(4))
   a.load('u32', 1, 9, 12)
-  a.store('u32', fp, stack.key + fields.source, reg(1))
+  a.store('u64', fp, stack.key + fields.source, reg(1))
   a.load('u32', 1, 9, 16)
-  a.store('u32', fp, stack.key + fields.destination, reg(1))
+  a.store('u64', fp, stack.key + fields.destination, reg(1))
   a.load('u8', 1, 9, 9)
   a.store('u8', fp, stack.protocol, reg(1))
-  a.store('u8', fp, stack.key + 4, reg(1))
-  a.store('u8', fp, stack.key + 5, 4)
+  emitKeyStart(emitter, 4)
   a.store('u32', fp, stack.classes, classBits.ipv4)
   a.alu('add', 7, reg(3))
   keepOffset(emitter)

@@ -3,6 +3,7 @@ import { type Label, reg } from '#compile/bpf/assembler'
 import {
   context,
   type Emitter,
+  emitKeyStart,
   fetchHeader,
   fp,
   keepOffset,
@@ -40,6 +41,7 @@ export function emitIpv6(emitter: Emitter, next: Next): void {
   a.store('u8', fp, stack.hopLimit, reg(1))
   a.load('u8', 1, 9, 6)
   a.store('u8', fp, stack.protocol, reg(1))
+  // For later fragments, which leave before the protocol is known.
   a.store('u8', fp, stack.key + 5, 6)
   a.store('u32', fp, stack.classes, classBits.ipv6)
   a.alu('add', 7, 40)
@@ -100,7 +102,8 @@ function emitChain(emitter: Emitter, next: Next): void {
   a.jump(again)
 
   a.place(done)
-  a.store('u8', fp, stack.key + 4, reg(3))
+  a.mov(1, reg(3))
+  emitKeyStart(emitter, 6)
   a.jump(next.transport)
 }
 

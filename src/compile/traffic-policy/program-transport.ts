@@ -1,11 +1,10 @@
 /** The part of the datapath's program that reads TCP, UDP, SCTP and ICMP, and what they say of their connection. */
 import { type Label, reg } from '#compile/bpf/assembler'
-import { localAsks } from './datapath-maps'
+import { connectionKeyLayout, localAsks } from './datapath-maps'
 import {
   type Emitter,
   fetchHeader,
   fp,
-  keyFields,
   packetEvents,
   packetFlags,
   recallOffset,
@@ -59,15 +58,18 @@ export function emitTransport(emitter: Emitter, next: { readonly parsed: Label }
 /** Of the header at r9 into the key, in the processor's order. */
 function emitPorts(emitter: Emitter, classBit: number): void {
   const { a, config } = emitter
-  const fields = keyFields(config.direction)
-  a.load('u16', 1, 9, 0)
-  a.toBigEndian(1, 16)
-  a.store('u16', fp, stack.key + fields.sourcePort, reg(1))
-  a.store('u16', fp, stack.sourcePort, reg(1))
-  a.load('u16', 1, 9, 2)
-  a.toBigEndian(1, 16)
-  a.store('u16', fp, stack.key + fields.destinationPort, reg(1))
+  a.load('u32', 1, 9, 0)
+  a.toBigEndian(1, 32)
+  // Source port above, destination port below: as a key has them on the way in.
+  a.mov(2, reg(1))
+  a.alu('rsh', 2, 16)
+  a.store('u16', fp, stack.sourcePort, reg(2))
   a.store('u16', fp, stack.destinationPort, reg(1))
+  if (config.direction === 'egress') {
+    a.alu32('lsh', 1, 16)
+    a.alu32('or', 1, reg(2))
+  }
+  a.store('u32', fp, stack.key + connectionKeyLayout.localPort, reg(1))
   setClass(emitter, classBit)
 }
 
