@@ -67,7 +67,7 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan generate ciliumnetworkpolicy -A --flows samples/flows/shop.jsonl --allow-dns',
     'portolan generate ciliumnetworkpolicy shop/db --broker http://127.0.0.1:8090',
   ],
-  demo: ['portolan demo', 'portolan demo --once', 'portolan demo --listen 127.0.0.1:9000 --data demo-data'],
+  demo: ['portolan demo --once', 'portolan demo --listen 127.0.0.1:9000 --data demo-data'],
 }
 
 const exitCodes = `
