@@ -66,9 +66,9 @@ export async function readPolicyWorld(
   return { world: preparePolicies(cluster, { semantics }), cluster, slices, findings: told }
 }
 
-/** Policies need no Service, so that what Services lack is of no matter here. */
+/** Policies need no Service, so that what Services lack is of no matter here, nor is whether pods are ready for them. */
 function isAboutPolicies({ code }: Finding): boolean {
-  return !/^(?:endpointslices|service)\./.test(code)
+  return !/^(?:endpointslices|service)\.|^pod\.no-ready-condition$/.test(code)
 }
 
 function checkSemantics({ semantics, cilium, enforcement, dnsCache }: PolicyWorldOptions): void {

@@ -28,8 +28,13 @@ export function printAnswers(answers: readonly RouteAnswer[], printing: AnswerPr
 }
 
 function printSummary(answers: readonly RouteAnswer[], groups: readonly AnswerGroup[]): string {
-  const counts = groups.map(({ first, all }) => `${all.length} ${verdictOf(first)}`)
-  return `${countOf(answers.length, 'pair')} of pods differ: ${listOf(counts)}; together ${verdicts[`${summaryOf(answers).allowed}`]}`
+  const counts = new Map<Verdict, number>()
+  for (const answer of answers) counts.set(verdictOf(answer), (counts.get(verdictOf(answer)) ?? 0) + 1)
+  const [[only] = []] = counts
+  const pairs = countOf(answers.length, 'pair')
+  if (counts.size === 1) return `${pairs} of pods, all ${only}, for ${countOf(groups.length, 'set')} of reasons`
+  const shown = listOf([...counts].map(([verdict, count]) => `${count} ${verdict}`))
+  return `${pairs} of pods differ: ${shown}; together ${verdicts[`${summaryOf(answers).allowed}`]}`
 }
 
 function verdictOf({ answer }: RouteAnswer): Verdict {

@@ -6,7 +6,7 @@ import type { AddressRange } from '#trace/policy/address-atoms'
 import type { Decision, PolicyReason } from '#trace/policy/answer'
 import { judgeDirection } from '#trace/policy/judge-direction'
 import type { Party, PartyClass } from '#trace/policy/party'
-import { commonFamily, hasEnded, nearnessOf } from '#trace/policy/party-facts'
+import { familiesOf, hasEnded, nearnessOf } from '#trace/policy/party-facts'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { ownerOf } from '#verify/policy/pod-owner'
 import type { ServiceRoute } from '#verify/policy/service-rows'
@@ -64,12 +64,22 @@ export function askClient(
   client: Client,
   { protocol, backends }: ServiceRoute,
 ): ClientAnswer | undefined {
-  const asked = backends.filter(({ party }) => !isSame(client.party, party))
-  const answers = asked.map(({ party, port }) => askBackend(world, client.party, party, { protocol, port }))
+  const asked = backends.filter(
+    ({ party, family }) => !isSame(client.party, party) && hasFamily(world, client.party, family),
+  )
+  const answers = asked.map(({ party, port, family }) =>
+    askBackend(world, client.party, party, { protocol, port, family }),
+  )
   const [first] = answers
   if (first === undefined) return undefined
   const told = answers.find(({ decision }) => decision !== 'allowed') ?? first
   return { client, reach: reachOf(answers.map(({ decision }) => decision)), ...told }
+}
+
+/** A client without any address may get one of either family. */
+function hasFamily({ cluster }: PolicyWorld, client: Party, family: Family): boolean {
+  const families = familiesOf(cluster, client)
+  return families.length === 0 || families.includes(family)
 }
 
 function isSame(client: Party, backend: Party): boolean {
@@ -84,10 +94,9 @@ function reachOf(decisions: readonly Decision[]): Reach {
 }
 
 type BackendAnswer = Pick<ClientAnswer, 'direction' | 'reason' | 'changes'> & { readonly decision: Decision }
-type At = { readonly protocol: ServiceRoute['protocol']; readonly port: number }
+type At = { readonly protocol: ServiceRoute['protocol']; readonly port: number; readonly family: Family }
 
-function askBackend(world: PolicyWorld, source: Party, target: Party, at: At): BackendAnswer {
-  const family = commonFamily(world.cluster, source, target)
+function askBackend(world: PolicyWorld, source: Party, target: Party, { family, ...at }: At): BackendAnswer {
   const nearness = nearnessOf(source, target)
   const from: PartyClass = { ...classOf(world, source, family), party: source }
   const to: PartyClass = { ...classOf(world, target, family), party: target }

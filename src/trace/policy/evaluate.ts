@@ -1,24 +1,25 @@
 /** One connection between two parties: may it pass, says which rule, and what would change it. */
 import type { Direction } from '#compile/policy/policy-rule'
-import type { Decision, DirectionAnswer, PolicyAnswer, PolicyReason, RuleReport } from './answer'
+import type { Decision, DirectionAnswer, PolicyAnswer, PolicyReason } from './answer'
 import { classOf } from './classify'
 import { joinDecisions } from './connection-set'
-import { describeParty, describePeer, describePolicy, describePorts, describeRule } from './describe-policy'
+import { describeParty } from './describe-policy'
 import { explainOthers } from './explain-others'
 import { judgeDirection } from './judge-direction'
 import type { LaneEnds } from './lane'
 import type { Party, PartyClass, PartyConnection } from './party'
-import { addressesOf, commonFamily, hasEnded, nearnessOf } from './party-facts'
+import { commonFamily, hasEnded, nearnessOf, shareNoFamily } from './party-facts'
 import type { PolicyWorld } from './policy-world'
-import type { LanePoint, RuleAtPort } from './semantics'
+import { reportRule } from './report-rule'
+import type { LanePoint } from './semantics'
 
 /** A protocol without ports, or a port that is not told, counts as port 0, which no rule for ports names; ICMP is asked for echo. */
 export function evaluate(world: PolicyWorld, connection: PartyConnection): PolicyAnswer {
   const { source, target, protocol } = connection
   const ended = [source, target].find((party) => party.kind === 'pod' && hasEnded(party.pod))
   if (ended !== undefined) return answerEnded(ended)
+  if (shareNoFamily(world.cluster, source, target)) return answerApart(source, target)
   const family = connection.family ?? commonFamily(world.cluster, source, target)
-  if (family === undefined && hasAddress(world, source) && hasAddress(world, target)) return answerApart(source, target)
   const echo = protocol === 'ICMP' ? 8 : protocol === 'ICMPv6' ? 128 : 0
   const { icmpCode } = connection
   const at = { protocol, port: connection.port ?? echo, ...(icmpCode !== undefined && { icmpCode }) }
@@ -49,33 +50,10 @@ function answerDirection(
   }
 }
 
-const verbs = { allow: 'allows', deny: 'denies', pass: 'passes on' } as const
-
-function reportRule({ policy, rule, isCertain }: RuleAtPort, decides: boolean, direction: Direction): RuleReport {
-  const { object, origin } = policy.source
-  const side = direction === 'ingress' ? 'from' : 'to'
-  const whom = rule.peers === 'any' ? 'anybody' : rule.peers.map(describePeer).join(' or ') || 'nobody'
-  const then = (rule.consequences ?? []).map(({ sentence }) => `; ${sentence}`).join('')
-  return {
-    object,
-    origin,
-    path: rule.path,
-    ...(rule.name !== undefined && { name: rule.name }),
-    action: rule.action,
-    decides,
-    isCertain,
-    sentence: `${describePolicy(policy)} ${describeRule(rule)} ${verbs[rule.action]} ${describePorts(rule.ports)} ${side} ${whom}${then}`,
-  }
-}
-
 function answerEnded(party: Party): PolicyAnswer {
   const phase = party.kind === 'pod' ? party.pod.phase : ''
   const sentence = `${describeParty(party)} has ended (${phase}) and holds no address: nothing reaches it, and nothing comes from it`
   return answerImpossible({ code: 'policy.pod-ended', sentence }, 'ask for a pod that runs')
-}
-
-function hasAddress({ cluster }: PolicyWorld, party: Party): boolean {
-  return party.kind === 'address' || addressesOf(cluster, party).length > 0
 }
 
 function answerApart(source: Party, target: Party): PolicyAnswer {

@@ -41,14 +41,24 @@ export function addressOf(cluster: Cluster, party: Party, family: Family | undef
   return text === undefined ? undefined : parseIp(text)
 }
 
-/** The first family of the source that the target has too; undefined when one of them has no address that is known. */
+/** Empty when no address is known. */
+export function familiesOf(cluster: Cluster, party: Party): readonly Family[] {
+  return party.kind === 'address' ? [party.ip.family] : addressesOf(cluster, party).map(familyOf)
+}
+
+/** The first family of the source that the target has too, or may have, where no address of one of them is known. */
 export function commonFamily(cluster: Cluster, source: Party, target: Party): Family | undefined {
-  const families = (party: Party): readonly Family[] =>
-    party.kind === 'address' ? [party.ip.family] : addressesOf(cluster, party).map(familyOf)
-  const theirs = families(target)
-  const ours = families(source)
+  const theirs = familiesOf(cluster, target)
+  const ours = familiesOf(cluster, source)
   if (ours.length === 0) return theirs[0]
   return theirs.length === 0 ? ours[0] : ours.find((family) => theirs.includes(family))
+}
+
+/** Both have addresses, and none of one family: no packet goes between them. */
+export function shareNoFamily(cluster: Cluster, source: Party, target: Party): boolean {
+  const theirs = familiesOf(cluster, target)
+  const ours = familiesOf(cluster, source)
+  return ours.length > 0 && theirs.length > 0 && !ours.some((family) => theirs.includes(family))
 }
 
 export function nodeOf(cluster: Cluster, { nodeName }: Pod): ClusterNode | undefined {

@@ -7,7 +7,7 @@ import { addressOf, isOnHost } from '#trace/policy/party-facts'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { exposureRows } from './exposure'
 import type { Matrix, MatrixRow, OutsideEnd, WorkloadEnd } from './matrix'
-import { hasFamily, type Lanes, lanesOf } from './matrix-lanes'
+import { type Lanes, lanesOf, mayHaveFamily } from './matrix-lanes'
 import { type OutsideRange, type OutsideRanges, outsideRanges } from './outside-ranges'
 import { serviceRows } from './service-rows'
 import { workloadEnds } from './workload-ends'
@@ -67,7 +67,7 @@ function pairRows(lanes: Lanes, workloads: readonly WorkloadEnd[]): readonly Mat
 type Outside = { readonly family: Family; readonly ranges: OutsideRanges }
 
 function outsideRows(lanes: Lanes, workload: WorkloadEnd, { family, ranges }: Outside): readonly MatrixRow[] {
-  const member = workload.members.find((party) => party.kind !== 'pod' || hasFamily(party.pod, family))
+  const member = workload.members.find((party) => mayHaveFamily(lanes.world, party, family))
   if (member === undefined) return []
   const own = classOf(lanes.world, member, family)
   const cut = ranges.seenBy(own, family)

@@ -1,34 +1,61 @@
 /** A row of the matrix with the reasons it rests on: ports in stretches that the same rules decide. */
 import { printOrigin } from '#base/finding'
 import { plainText } from '#base/text'
-import type { DirectionAnswer, PolicyAnswer, PolicyReason } from '#trace/policy/answer'
-import { portsBetween } from '#trace/policy/decide'
-import { evaluate } from '#trace/policy/evaluate'
-import type { Party } from '#trace/policy/party'
-import { commonFamily } from '#trace/policy/party-facts'
+import type { Direction } from '#compile/policy/policy-rule'
+import type { PolicyReason } from '#trace/policy/answer'
+import { judgeDirection } from '#trace/policy/judge-direction'
+import { type LaneEnds, layLane } from '#trace/policy/lane'
+import type { Nearness, Party } from '#trace/policy/party'
+import { commonFamily, isOnHost, nearnessOf } from '#trace/policy/party-facts'
+import { cutPorts } from '#trace/policy/port-match'
+import { reportRule } from '#trace/policy/report-rule'
+import type { LanePoint, RuleAtPort } from '#trace/policy/semantics'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { allConnections, type MatrixProtocol, matrixProtocols, portsOf } from './connection-text'
-import type { MatrixEnd, MatrixRow } from './matrix'
+import type { MatrixEnd, MatrixRow, ServiceEnd, WorkloadEnd } from './matrix'
+import { betweenParties } from './matrix-lanes'
 
 /** Indented lines. A Service's row rests on those of its backends. */
 export function explainRow(world: PolicyWorld, { src, dst }: MatrixRow): readonly string[] {
-  const [source, target] = [partyOf(src), partyOf(dst)]
-  if (source === undefined || target === undefined) return ['    by its backends: see policy eval --to NS/svc/NAME']
-  const stretches = stretchesOf(world, source, target)
-  const groups = new Map<string, { readonly ports: Map<MatrixProtocol, string[]>; readonly lines: readonly string[] }>()
-  for (const { protocol, from, to } of stretches) {
-    const lines = linesOf(evaluate(world, { source, target, protocol, port: from }))
-    const key = lines.join('\n')
-    const group = groups.get(key) ?? { ports: new Map(), lines }
-    groups.set(key, group)
-    group.ports.set(protocol, [...(group.ports.get(protocol) ?? []), from === to ? `${from}` : `${from}-${to}`])
+  if (src.kind === 'service' || dst.kind === 'service') return ['    by its backends: see policy eval --to NS/svc/NAME']
+  const [sources, targets] = [partiesOf(src), partiesOf(dst)]
+  // Only on the hosts' network does it matter where a member runs.
+  const isHosted = [...sources, ...targets].some(isOnHost)
+  if (!isHosted) return explainEnds(world, { source: sources[0], target: targets[0] })
+  const byNearness = new Map<Nearness, Ends>()
+  for (const source of sources) {
+    for (const target of targets) {
+      const nearness = nearnessOf(source, target)
+      if (!byNearness.has(nearness)) byNearness.set(nearness, { source, target })
+    }
   }
-  return [...groups.values()].flatMap(({ ports, lines }) => [`    ${printGroup(ports)}`, ...lines])
+  return [...byNearness.values()].flatMap((ends) => explainEnds(world, ends))
 }
 
-function partyOf(end: MatrixEnd): Party | undefined {
-  if (end.kind === 'workload') return end.members[0]
-  return end.kind === 'service' ? undefined : end.example
+function partiesOf(end: Exclude<MatrixEnd, ServiceEnd>): WorkloadEnd['members'] {
+  return end.kind === 'workload' ? end.members : [end.example]
+}
+
+type Ends = { readonly source: Party; readonly target: Party }
+type BothEnds = Readonly<Record<Direction, LaneEnds>>
+
+function explainEnds(world: PolicyWorld, ends: Ends): readonly string[] {
+  const both = bothEnds(world, ends)
+  const groups = new Map<string, Map<MatrixProtocol, string[]>>()
+  for (const { protocol, from, to, text } of stretchesOf(world, ends, both)) {
+    const ports = groups.get(text) ?? new Map<MatrixProtocol, string[]>()
+    groups.set(text, ports)
+    ports.set(protocol, [...(ports.get(protocol) ?? []), from === to ? `${from}` : `${from}-${to}`])
+  }
+  return [...groups].flatMap(([text, ports]) => [`    ${printGroup(ports)}`, ...text.split('\n')])
+}
+
+function bothEnds(world: PolicyWorld, { source, target }: Ends): BothEnds {
+  const family = commonFamily(world.cluster, source, target)
+  const nearness = nearnessOf(source, target)
+  const from = { ...classOf(world, source, family), party: source }
+  const to = { ...classOf(world, target, family), party: target }
+  return { egress: { subject: from, peer: to, nearness }, ingress: { subject: to, peer: from, nearness } }
 }
 
 function printGroup(ports: ReadonlyMap<MatrixProtocol, readonly string[]>): string {
@@ -37,67 +64,58 @@ function printGroup(ports: ReadonlyMap<MatrixProtocol, readonly string[]>): stri
   return [...ports].map(([protocol, texts]) => `${protocol} ${texts.join(',')}`).join('; ')
 }
 
-type Stretch = { readonly protocol: MatrixProtocol; readonly from: number; readonly to: number }
+type Stretch = { readonly protocol: MatrixProtocol; readonly from: number; readonly to: number; readonly text: string }
 
-/** Ranges of the row, cut where a rule begins or ends. */
-function stretchesOf(world: PolicyWorld, source: Party, target: Party): readonly Stretch[] {
-  const family = commonFamily(world.cluster, source, target)
-  const set = portsBetween(world, classOf(world, source, family).id, classOf(world, target, family).id)
-  const cuts = portCuts(world, target)
-  return matrixProtocols.flatMap((protocol) =>
-    [set.allowed, set.unknown].flatMap((ranges) =>
-      portsOf(ranges, protocol).flatMap(({ from, to }): Stretch[] => {
-        const starts = [from, ...cuts.filter((cut) => cut > from && cut <= to)]
-        return joinAlike(
-          world,
-          { source, target },
-          starts.map((start, at) => ({ protocol, from: start, to: (starts[at + 1] ?? to + 1) - 1 })),
-        )
-      }),
-    ),
-  )
-}
-
-function portCuts({ policies }: PolicyWorld, target: Party): readonly number[] {
-  const cuts = new Set<number>()
-  for (const { rules } of policies) {
-    for (const { ports } of rules) {
-      if (ports === 'any') continue
-      for (const port of ports) if (port.kind === 'range') cuts.add(port.range.from).add(port.range.to + 1)
+/** Ranges of the row, cut where a rule begins or ends, and joined again where that makes no difference. */
+function stretchesOf(world: PolicyWorld, { source, target }: Ends, both: BothEnds): readonly Stretch[] {
+  const set = betweenParties(world, source, target)
+  const stretches: Stretch[] = []
+  for (const protocol of matrixProtocols) {
+    const cuts = cutsOf(world, both, protocol)
+    for (const { from, to } of [set.allowed, set.unknown].flatMap((ranges) => portsOf(ranges, protocol))) {
+      const starts = [from, ...cuts.filter((cut) => cut > from && cut <= to)]
+      for (const [at, start] of starts.entries()) {
+        const end = (starts[at + 1] ?? to + 1) - 1
+        const text = reasonsAt(world, both, { protocol, port: start })
+        const last = stretches.at(-1)
+        const isMore = last?.protocol === protocol && last.text === text && last.to + 1 === start
+        if (isMore) stretches[stretches.length - 1] = { ...last, to: end }
+        else stretches.push({ protocol, from: start, to: end, text })
+      }
     }
   }
-  const containers = target.kind === 'pod' ? target.pod.containers : []
-  for (const { ports } of containers)
-    for (const { containerPort } of ports) cuts.add(containerPort).add(containerPort + 1)
-  return [...cuts].sort((a, b) => a - b)
+  return stretches
 }
 
-type Ends = { readonly source: Party; readonly target: Party }
-
-/** Rules of other pods cut as well, and change nothing here. */
-function joinAlike(world: PolicyWorld, ends: Ends, stretches: readonly Stretch[]): Stretch[] {
-  const joined: (Stretch & { readonly key: string })[] = []
-  for (const one of stretches) {
-    const key = linesOf(evaluate(world, { ...ends, protocol: one.protocol, port: one.from })).join('\n')
-    const last = joined.at(-1)
-    if (last?.key === key) joined[joined.length - 1] = { ...last, to: one.to }
-    else joined.push({ ...one, key })
-  }
-  return joined.map(({ protocol, from, to }) => ({ protocol, from, to }))
+function cutsOf(world: PolicyWorld, both: BothEnds, protocol: MatrixProtocol): readonly number[] {
+  const cuts = (['egress', 'ingress'] as const).flatMap((direction) =>
+    cutPorts(layLane(world, direction, both[direction]), protocol, world.semantics.ownPorts?.(protocol)),
+  )
+  return [...new Set(cuts)].sort((a, b) => a - b)
 }
 
-function linesOf({ egress, ingress }: PolicyAnswer): readonly string[] {
-  return [...direction('egress', egress), ...direction('ingress', ingress)]
+function reasonsAt(world: PolicyWorld, both: BothEnds, at: LanePoint): string {
+  return (['egress', 'ingress'] as const)
+    .flatMap((direction) => {
+      const { rules, judgement } = judgeDirection(world, direction, { ends: both[direction], at })
+      return judgement.because.map((reason, index) => {
+        const head = index === 0 ? `${direction} ${judgement.decision}:` : ''
+        return `      ${head.padEnd(16)} ${plainText(printReason(reason, rules, direction))}`
+      })
+    })
+    .join('\n')
 }
 
-function direction(name: string, { decision, because }: DirectionAnswer): readonly string[] {
-  return because.map((reason, at) => {
-    const head = at === 0 ? `${name} ${decision}:` : ''
-    return `      ${head.padEnd(16)} ${plainText(printReason(reason))}`
-  })
-}
-
-function printReason({ sentence, path, origin }: PolicyReason): string {
+/** A rule is told whole, as one port of a stretch says nothing of the others. */
+function printReason(reason: PolicyReason, rules: readonly RuleAtPort[], direction: Direction): string {
+  const { path, origin } = reason
+  const rule = rules.find((one) => one.rule.path === path && isSameObject(one, reason))
+  const sentence = rule?.isCertain === true ? reportRule(rule, true, direction).sentence : reason.sentence
   const where = [path ?? '', origin === undefined ? '' : printOrigin(origin)].filter((part) => part !== '')
   return where.length === 0 ? sentence : `${sentence} (${where.join(', ')})`
+}
+
+function isSameObject({ policy: { source } }: RuleAtPort, { object }: PolicyReason): boolean {
+  const { kind, namespace, name } = source.object
+  return object?.kind === kind && object.namespace === namespace && object.name === name
 }

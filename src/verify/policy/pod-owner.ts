@@ -23,11 +23,16 @@ function controllerOf({ ownerReferences }: Meta): OwnerReference | undefined {
   return ownerReferences.find(({ controller }) => controller === true) ?? ownerReferences[0]
 }
 
-/** The ReplicaSet's name is the Deployment's and the template's hash, so that one the input lacks still tells its Deployment. */
+/**
+ * The name of a ReplicaSet is its Deployment's and the template's hash, and that of a Job its CronJob's and the time in
+ * minutes, so that one the input lacks still tells what is above it.
+ */
 function aboveOf(cluster: Cluster, meta: Meta, owner: OwnerReference): Omit<PodOwner, 'namespace'> | undefined {
   const read = cluster.workloads.get(workloadKey(owner.kind, { namespace: meta.namespace, name: owner.name }))
   const told = read === undefined ? undefined : controllerOf(read.meta)
   if (told !== undefined) return told
+  const cronJob = owner.kind === 'Job' ? /^(.+)-\d+$/.exec(owner.name)?.[1] : undefined
+  if (cronJob !== undefined) return { kind: 'CronJob', name: cronJob }
   const suffix = `-${meta.labels[hashLabel] ?? ''}`
   if (owner.kind !== 'ReplicaSet' || suffix.length === 1 || !owner.name.endsWith(suffix)) return undefined
   return { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) }

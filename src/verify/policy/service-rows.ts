@@ -1,17 +1,18 @@
 /** Who may reach which Services: after translation, so that the ports of the backends count. */
 
-import { parseIp } from '#base/ip'
+import { type Family, parseIp } from '#base/ip'
 import type { PortRange } from '#base/port-range'
 import { compareText } from '#base/text'
 import type { PolicyProtocol } from '#compile/policy/policy-rule'
 import { type EndpointSlice, serviceNameLabel } from '#model/endpoint-slice'
 import { keyOf } from '#model/meta'
 import type { Protocol, Service } from '#model/service'
-import type { ConnectionSet, PortRanges } from '#trace/policy/decide'
+import type { PortRanges } from '#trace/policy/decide'
 import type { Party } from '#trace/policy/party'
+import { isOnHost, nearnessOf } from '#trace/policy/party-facts'
 import { printConnections } from './connection-text'
 import type { MatrixRow, ServiceEnd, WorkloadEnd } from './matrix'
-import type { Lanes } from './matrix-lanes'
+import { type Lanes, mayHaveFamily } from './matrix-lanes'
 
 /** A port of a Service with the backends that it leads to. */
 export type ServiceRoute = {
@@ -21,8 +22,8 @@ export type ServiceRoute = {
   readonly backends: readonly Backend[]
 }
 
-/** `port` is the backend's own. */
-export type Backend = { readonly party: Party; readonly port: number }
+/** `port` is the backend's own, and `family` that of the address that the slice has of it. */
+export type Backend = { readonly party: Party; readonly port: number; readonly family: Family }
 
 export function serviceRows(
   lanes: Lanes,
@@ -31,14 +32,13 @@ export function serviceRows(
 ): readonly MatrixRow[] {
   const { cluster } = lanes.world
   const routes = routesByService(lanes, slices)
-  const sources = workloads.map((end) => ({ end, id: lanes.classOf(end.members[0]) }))
   return [...cluster.services.values()]
     .sort((a, b) => compareText(keyOf(a.meta), keyOf(b.meta)))
     .flatMap((service) => {
       const end = serviceEnd(service)
       const own = routes.get(keyOf(service.meta)) ?? []
-      return sources.flatMap(({ end: src, id }) => {
-        const conn = connectionOf(lanes, id, own)
+      return workloads.flatMap((src) => {
+        const conn = connectionOf(lanes, src, own)
         return conn === '' ? [] : [{ src, dst: end, conn }]
       })
     })
@@ -77,8 +77,9 @@ export function routesOf(
       return endpoints.flatMap(({ addresses: [address], targetRef }): readonly Backend[] => {
         const pod = targetRef?.kind === 'Pod' ? pods.get(`${targetRef.namespace}/${targetRef.name}`) : undefined
         const ip = address === undefined ? undefined : parseIp(address)
-        if (pod !== undefined) return [{ party: { kind: 'pod', pod }, port: target }]
-        return ip === undefined ? [] : [{ party: { kind: 'address', ip }, port: target }]
+        if (ip === undefined) return []
+        const party: Party = pod === undefined ? { kind: 'address', ip } : { kind: 'pod', pod }
+        return [{ party, port: target, family: ip.family }]
       })
     })
     return { name, protocol, port, backends }
@@ -86,15 +87,13 @@ export function routesOf(
 }
 
 /** A port is open when all backends can be reached, and partly open when only some of them can. */
-function connectionOf(lanes: Lanes, source: number, routes: readonly ServiceRoute[]): string {
+function connectionOf(lanes: Lanes, source: WorkloadEnd, routes: readonly ServiceRoute[]): string {
   const allowed: OpenPorts = new Map()
   const unknown: OpenPorts = new Map()
   const partly: OpenPorts = new Map()
   for (const { protocol, port, backends } of routes) {
-    if (backends.length === 0) continue
-    const states = new Set(
-      backends.map(({ party, port: own }) => stateOf(lanes, source, { party, protocol, port: own })),
-    )
+    const states = new Set(backends.flatMap((backend) => statesOf(lanes, source, { ...backend, protocol })))
+    if (states.size === 0) continue
     const kept = states.has('unknown')
       ? unknown
       : states.size === 2
@@ -109,10 +108,22 @@ function connectionOf(lanes: Lanes, source: number, routes: readonly ServiceRout
 
 type OpenPorts = Map<PolicyProtocol, readonly PortRange[]>
 type State = 'allowed' | 'unknown' | 'denied'
-type Asked = { readonly party: Party; readonly protocol: Protocol; readonly port: number }
+type Asked = Backend & { readonly protocol: Protocol }
 
-function stateOf(lanes: Lanes, source: number, { party, protocol, port }: Asked): State {
-  const set: ConnectionSet = lanes.between(source, lanes.classOf(party))
+/**
+ * Members are alike but for the nodes that they run on, which matters on the hosts' network. A pod as a backend of its own
+ * is left out, as the matrix pairs no workload with itself, and so are addresses of a family that the client has not.
+ */
+function statesOf(lanes: Lanes, { members }: WorkloadEnd, asked: Asked): readonly State[] {
+  const others = members.filter(
+    (member) => mayHaveFamily(lanes.world, member, asked.family) && nearnessOf(member, asked.party) !== 'same-pod',
+  )
+  const isHosted = isOnHost(asked.party) || others.some(isOnHost)
+  return (isHosted ? others : others.slice(0, 1)).map((member) => stateOf(lanes, member, asked))
+}
+
+function stateOf({ betweenParties }: Lanes, source: Party, { party, protocol, port, family }: Asked): State {
+  const set = betweenParties(source, party, family)
   if (holds(set.allowed, protocol, port)) return 'allowed'
   return holds(set.unknown, protocol, port) ? 'unknown' : 'denied'
 }
