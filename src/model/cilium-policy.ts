@@ -6,6 +6,9 @@ import type { Meta } from './meta'
 import type { LabelSelector } from './selector'
 
 /** Keys carry their source (`k8s:app`) or none, which stands for any source. */
+/** Labels of namespaces stand among those of their pods under this. */
+export const namespaceLabelPrefix = 'io.cilium.k8s.namespace.labels.'
+
 export type CiliumSelector = { readonly path: string; readonly selector: LabelSelector }
 
 export type CiliumText = { readonly path: string; readonly text: string }

@@ -15,14 +15,18 @@ export type EndpointSelector = { readonly requirements: readonly Requirement[] }
 
 export const wildcardSelector: EndpointSelector = { requirements: [] }
 
-/** A key without source counts as `source`; Kubernetes' own kinds say `k8s`, and Cilium's any. */
-export function endpointSelector(selector: LabelSelector, source = anySource): EndpointSelector {
+/** Keys of Kubernetes' own kinds are of the source `k8s` as they stand; Cilium's name a source, or mean any. */
+export function endpointSelector(selector: LabelSelector, source: 'any' | 'k8s' = anySource): EndpointSelector {
   const labels = Object.entries(selector.matchLabels).map(([key, value]) => ({
-    ...splitKey(key, source),
+    ...placeOf(key, source),
     operator: 'In' as const,
     values: [value],
   }))
   return { requirements: [...labels, ...selector.matchExpressions.flatMap((one) => requirementOf(one, source))] }
+}
+
+function placeOf(key: string, source: 'any' | 'k8s'): Pick<Requirement, 'source' | 'key'> {
+  return source === anySource ? splitKey(key, source) : { source, key }
 }
 
 export function addRequirement(selector: EndpointSelector, ...added: readonly Requirement[]): EndpointSelector {
@@ -60,8 +64,8 @@ function printRequirement({ source, key, operator, values }: Requirement): strin
 }
 
 /** Node affinity alone knows Gt and Lt: such an expression can select nothing. */
-function requirementOf({ key, operator, values }: Expression, source: string): Requirement {
-  const at = splitKey(key, source)
+function requirementOf({ key, operator, values }: Expression, source: 'any' | 'k8s'): Requirement {
+  const at = placeOf(key, source)
   if (operator === 'Gt' || operator === 'Lt') return { ...at, operator: 'In', values: [] }
   return { ...at, operator, values }
 }

@@ -7,13 +7,13 @@ export type Label = { readonly source: string; readonly key: string; readonly va
 export type LabelSet = { readonly labels: readonly Label[]; readonly byKey: ReadonlyMap<string, readonly Label[]> }
 
 export const namespaceKey = 'io.kubernetes.pod.namespace'
-export const namespaceLabelPrefix = 'io.cilium.k8s.namespace.labels.'
+export { namespaceLabelPrefix } from '#model/cilium-policy'
 export const serviceAccountKey = 'io.cilium.k8s.policy.serviceaccount'
 export const clusterKey = 'io.cilium.k8s.policy.cluster'
 
 export const anySource = 'any'
 
-const sources = /^(any|k8s|reserved|cidr|cidrgroup|node|fqdn|container|mesos|unspec|ingress|cni|api):/
+const reservedPrefix = 'reserved.'
 
 /** `k8s:app=web`; a text without source counts as `otherwise`. */
 export function parseLabel(text: string, otherwise = 'unspec'): Label {
@@ -23,11 +23,16 @@ export function parseLabel(text: string, otherwise = 'unspec'): Label {
   return { source, key: rest.slice(0, equals), value: rest.slice(equals + 1) }
 }
 
-/** Splits `k8s:app`. Keys of Kubernetes hold no colon, so what stands before one is the source. */
+/**
+ * Splits `k8s:app`: whatever stands before a colon is the source, known or not. `$host` and `reserved.host` are short for
+ * `reserved:host`, but `k8s.app` is a key as it stands. Mirrors parseSource.
+ */
 export function splitKey(text: string, otherwise: string): { readonly source: string; readonly key: string } {
-  const match = sources.exec(text)
-  if (match?.[1] === undefined) return { source: otherwise, key: text }
-  return { source: match[1], key: text.slice(match[0].length) }
+  if (text.startsWith('$')) return { source: 'reserved', key: text.slice(1) }
+  const colon = text.indexOf(':')
+  if (colon >= 0) return { source: text.slice(0, colon) || otherwise, key: text.slice(colon + 1) }
+  if (text.startsWith(reservedPrefix)) return { source: 'reserved', key: text.slice(reservedPrefix.length) }
+  return { source: otherwise, key: text }
 }
 
 export function printLabel({ source, key, value }: Label): string {

@@ -193,6 +193,22 @@ describe('selectors', () => {
     expect(reaching(policy, { allowsLocalhost: false })).toEqual(['host'])
   })
 
+  test('C38: reserved.host and $host are short for reserved:host, and k8s.app is a key as it stands', () => {
+    for (const key of ['reserved.host', '$host']) {
+      expect(reaching(from({ matchLabels: { [key]: '' } }), { allowsLocalhost: false })).toEqual(['host'])
+    }
+    expect(reaching(from({ matchLabels: { 'k8s.app': 'client' } }), { allowsLocalhost: false })).toEqual([])
+  })
+
+  test('C39: a key of a source that nobody has is no fault: it selects nothing, and the rest of the policy counts', () => {
+    const policy = cnp('business/p', {
+      ...server,
+      ingress: [{ fromEndpoints: [{ matchLabels: { 'foo:app': 'client' } }] }, { fromEntities: ['remote-node'] }],
+    })
+    expect(reaching(policy, { allowsLocalhost: false })).toEqual(['node-b', 'remote-node'])
+    expect(askCilium([...exampleWorld, policy]).findings).toEqual([])
+  })
+
   test('I20: with two families fromEntities world makes keys for 2, 9 and 10', () => {
     const policy = cnp('business/p', {
       endpointSelector: { matchLabels: { app: 'client' } },

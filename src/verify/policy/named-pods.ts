@@ -1,4 +1,5 @@
 /** The pods that rules name by labels, whichever kind of policy the rules are of. */
+import { anySource, namespaceKey, namespaceLabelPrefix, splitKey } from '#compile/identities/label'
 import { compileKubernetesPolicies } from '#compile/policy/compile-kubernetes-policies'
 import type { NamespaceMatch, PeerMatch, PodsMatch } from '#compile/policy/policy-rule'
 import { type CiliumPolicy, type CiliumSelector, ciliumSections } from '#model/cilium-policy'
@@ -23,29 +24,32 @@ function endpointsIn({ specs, meta, isClusterwide }: CiliumPolicy): readonly Pod
   const own = isClusterwide ? { selector: everything } : { name: meta.namespace }
   return specs.flatMap(({ sections }) =>
     ciliumSections.flatMap((section) =>
-      (sections[section] ?? []).flatMap(({ endpoints = [] }) => endpoints.map((one) => podsOf(one, own))),
+      (sections[section] ?? []).flatMap(({ endpoints = [] }) =>
+        endpoints.filter(isOfPods).map((one) => podsOf(one, own)),
+      ),
     ),
   )
 }
 
+/** Those with `reserved:` keys mean hosts, the world and the like. */
+function isOfPods({ selector }: CiliumSelector): boolean {
+  const keys = [...Object.keys(selector.matchLabels), ...selector.matchExpressions.map(({ key }) => key)]
+  return keys.every((key) => ['k8s', anySource].includes(splitKey(key, anySource).source))
+}
+
 const everything: LabelSelector = { matchLabels: {}, matchExpressions: [] }
-const namespaceKey = 'io.kubernetes.pod.namespace'
-const namespaceLabels = 'io.cilium.k8s.namespace.labels.'
 
 /** Cilium has the labels of namespaces among those of pods, under keys of their own. */
 function podsOf({ path, selector }: CiliumSelector, own: NamespaceMatch): PodsMatch {
   const pairs = Object.entries(selector.matchLabels).map(
     ([key, value]): Expression => ({ key, operator: 'In', values: [value] }),
   )
-  const all = [...pairs, ...selector.matchExpressions].map((one) => ({
-    ...one,
-    key: one.key.replace(/^(?:k8s|any)[:.]/, ''),
-  }))
+  const all = [...pairs, ...selector.matchExpressions].map((one) => ({ ...one, key: splitKey(one.key, anySource).key }))
   const ofNamespace = all.flatMap((one): Expression[] => {
     if (one.key === namespaceKey) return [{ ...one, key: 'kubernetes.io/metadata.name' }]
-    return one.key.startsWith(namespaceLabels) ? [{ ...one, key: one.key.slice(namespaceLabels.length) }] : []
+    return one.key.startsWith(namespaceLabelPrefix) ? [{ ...one, key: one.key.slice(namespaceLabelPrefix.length) }] : []
   })
-  const ofPod = all.filter(({ key }) => key !== namespaceKey && !key.startsWith(namespaceLabels))
+  const ofPod = all.filter(({ key }) => key !== namespaceKey && !key.startsWith(namespaceLabelPrefix))
   const namespaces = ofNamespace.length === 0 ? own : { selector: selectorOf(ofNamespace) }
   return { kind: 'pods', path, namespaces, pods: selectorOf(ofPod) }
 }
