@@ -43,7 +43,7 @@ async function runLint(io: Io, options: LintOptions): Promise<ExitCode> {
   )
   if (options.output === 'json') io.out(`${JSON.stringify(found, undefined, 2)}\n`)
   else if (options.output === 'yaml') io.out(dump(found, { noRefs: true, lineWidth: 120 }))
-  else io.out(printText(found, cluster))
+  else io.out(printText(found, countPolicies(cluster, options.semantics)))
   return found.some(({ severity }) => severity !== 'info') ? 1 : 0
 }
 
@@ -53,9 +53,14 @@ function isAboutPolicies({ code, object }: Finding): boolean {
   return code.startsWith('policy.') || (object !== undefined && policyKinds.test(object.kind))
 }
 
-function printText(found: readonly Finding[], cluster: Cluster): string {
+/** Those that the semantics know; traffic policies are no matter of theirs. */
+function countPolicies(cluster: Cluster, semantics: PolicyWorldOptions['semantics']): number {
   const { networkPolicies, tierPolicies, ciliumPolicies, trafficPolicies } = cluster
-  const total = networkPolicies.size + tierPolicies.size + ciliumPolicies.size + trafficPolicies.size
+  const others = semantics === 'k8s' ? tierPolicies : ciliumPolicies
+  return networkPolicies.size + others.size + trafficPolicies.size
+}
+
+function printText(found: readonly Finding[], total: number): string {
   const counts = (['error', 'warning', 'info'] as const).flatMap((severity) => {
     const count = found.filter((one) => one.severity === severity).length
     return count === 0 ? [] : [severity === 'info' ? countOf(count, 'note') : countOf(count, severity)]

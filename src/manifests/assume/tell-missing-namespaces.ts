@@ -3,6 +3,7 @@ import { countOf, listOf } from '#base/text'
 import type { Draft } from '#manifests/draft'
 import { manifestFinding } from '#manifests/findings'
 import { namespaceNameLabel } from '#manifests/kinds/namespace'
+import { type CiliumPolicy, ciliumSections, namespaceLabelPrefix } from '#model/cilium-policy'
 import { type Meta, refOf } from '#model/meta'
 import type { NetworkPolicy } from '#model/network-policy'
 import type { LabelSelector } from '#model/selector'
@@ -13,9 +14,10 @@ export function tellMissingNamespaces(draft: Draft): void {
   const missing = [...draft.namespaces.values()].filter(({ meta }) => meta.assumed[0] === '*')
   const [first] = missing
   if (first === undefined) return
-  const askers = [...draft.networkPolicies.values(), ...draft.tierPolicies.values()].flatMap(
-    (policy) => findAsker(policy) ?? [],
-  )
+  const askers = [
+    ...[...draft.networkPolicies.values(), ...draft.tierPolicies.values()].flatMap((policy) => findAsker(policy) ?? []),
+    ...[...draft.ciliumPolicies.values()].flatMap((policy) => findCiliumAsker(policy) ?? []),
+  ]
   const [asker] = askers
   if (asker === undefined) return
   const names = missing.map(({ meta }) => meta.name)
@@ -47,7 +49,26 @@ function findAsker(policy: NetworkPolicy | TierPolicy): Asker | undefined {
 
 /** The name's own label is known of every namespace. */
 function asksLabels(selector: LabelSelector | undefined): boolean {
-  if (selector === undefined) return false
-  const keys = [...Object.keys(selector.matchLabels), ...selector.matchExpressions.map(({ key }) => key)]
-  return keys.some((key) => key !== namespaceNameLabel)
+  return selector !== undefined && keysOf(selector).some((key) => key !== namespaceNameLabel)
+}
+
+function keysOf({ matchLabels, matchExpressions }: LabelSelector): readonly string[] {
+  return [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)]
+}
+
+/** In Cilium subjects may ask for labels of namespaces as well as peers. */
+function findCiliumAsker({ meta, specs }: CiliumPolicy): Asker | undefined {
+  const selectors = specs.flatMap(({ endpointSelector, sections }) => [
+    ...(endpointSelector === undefined ? [] : [endpointSelector]),
+    ...ciliumSections.flatMap((section) =>
+      (sections[section] ?? []).flatMap(({ endpoints = [], requires = [] }) => [...endpoints, ...requires]),
+    ),
+  ])
+  const asking = selectors.find(({ selector }) => keysOf(selector).some(isNamespaceLabel))
+  return asking === undefined ? undefined : { meta, path: asking.path }
+}
+
+function isNamespaceLabel(key: string): boolean {
+  const plain = key.replace(/^(?:k8s|any):/, '')
+  return plain.startsWith(namespaceLabelPrefix) && plain !== `${namespaceLabelPrefix}${namespaceNameLabel}`
 }

@@ -75,12 +75,16 @@ function explainPeers(world: PolicyWorld, peers: readonly PeerMatch[], { peer }:
 function silentOnes(world: PolicyWorld, spoken: ReadonlySet<string>, lane: Lane): readonly OtherPolicy[] {
   return world.policies
     .filter((policy) => !spoken.has(nameOf(policy)) && policy.direction !== lane.direction)
-    .map(({ source, isolates }) => ({
-      object: source.object,
-      origin: source.origin,
-      path: isolates ? 'spec.policyTypes' : source.path,
-      why: isolates ? `its policyTypes leave ${lane.direction} out` : `it has no ${lane.direction} rules`,
-    }))
+    .map(({ source }) => {
+      const { object, origin, path } = source
+      const hasTypes = object.kind === 'NetworkPolicy'
+      return {
+        object,
+        origin,
+        path: hasTypes ? 'spec.policyTypes' : path,
+        why: hasTypes ? `its policyTypes leave ${lane.direction} out` : `it has no ${lane.direction} rules`,
+      }
+    })
 }
 
 function nameOf({ source: { object, path } }: CompiledPolicy): string {

@@ -1,6 +1,8 @@
 /** Selectors that match nothing: subjects, peers, and namespaces without the label that is asked for. */
 import type { Finding } from '#base/finding'
 import { compareText, listOf } from '#base/text'
+import type { EndpointSelector } from '#compile/identities/endpoint-selector'
+import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
 import type { CompiledPolicy, NamespaceMatch, PeerMatch, SubjectMatch } from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
 import { type LabelSelector, matchesSelector } from '#model/selector'
@@ -13,9 +15,7 @@ export function lintSelectors(context: LintContext): readonly Finding[] {
   const seen = new Set<string>()
   return context.world.policies.flatMap((policy) => [
     ...lintSubject(context, policy, seen),
-    ...policy.rules.flatMap(({ peers }) =>
-      peers === 'any' ? [] : peers.flatMap((peer) => lintPeer(context, policy, peer)),
-    ),
+    ...policy.rules.flatMap(({ peers }) => (peers === 'any' ? [] : lintPeers(context, policy, peers))),
   ])
 }
 
@@ -31,8 +31,16 @@ function lintSubject(
   seen.add(key)
   const isHeld = subjectsOf(policy).length > 0 || others.some((one) => world.semantics.matchSubject(subject, one))
   if (isHeld) return []
+  const own = subjectOf(subject)
+  if (own !== undefined && isReserved(own.selector)) return []
   const unlabelled = subject.kind === 'pods' ? lintNamespaces(world.cluster, policy, subject) : []
   if (unlabelled.length > 0) return unlabelled
+  const node = others.find(({ kind }) => kind === 'node')
+  if (own?.kind === 'host' && node !== undefined) {
+    const message = `${world.semantics.explainSubject(policy, node)}, so the policy does nothing`
+    const hint = 'add the ConfigMap cilium-config of the cluster to the input, or correct the selector'
+    return [lintFinding('policy.selects-nothing', source, { message, path: subject.path, hint })]
+  }
   const message = `${describeSubject(subject)}, so the policy does nothing`
   const hint = 'correct the selector, or add the pods that it is about to the input'
   return [lintFinding('policy.selects-nothing', source, { message, path: subject.path, hint })]
@@ -55,14 +63,26 @@ function describePods(pods: LabelSelector): string {
   return text === '' ? 'exists' : `has ${text}`
 }
 
-function lintPeer(
-  { world, pods, others, match }: LintContext,
-  policy: CompiledPolicy,
-  peer: PeerMatch,
-): readonly Finding[] {
-  if (peer.kind !== 'pods' && peer.kind !== 'nodes' && peer.kind !== 'own') return []
-  const isMet = pods.some(({ party }) => match(peer, party) !== 'no') || others.some((one) => match(peer, one) !== 'no')
-  if (isMet) return []
+/** An entity or a Service of Cilium is several peers of one place, of which any may be met. */
+function lintPeers(context: LintContext, policy: CompiledPolicy, peers: readonly PeerMatch[]): readonly Finding[] {
+  const met = new Set(peers.filter((peer) => isMet(context, peer)).map(({ path }) => path))
+  const missed = new Map(peers.filter(({ path }) => !met.has(path)).map((peer) => [peer.path, peer]))
+  return [...missed.values()].flatMap((peer) => lintPeer(context, policy, peer))
+}
+
+function isMet({ pods, others, match }: LintContext, peer: PeerMatch): boolean {
+  if (peer.kind !== 'pods' && peer.kind !== 'nodes' && peer.kind !== 'own') return true
+  const own = peer.kind === 'own' ? peerOf(peer) : undefined
+  if (own !== undefined && 'selector' in own && isReserved(own.selector)) return true
+  return pods.some(({ party }) => match(peer, party) !== 'no') || others.some((one) => match(peer, one) !== 'no')
+}
+
+/** Health endpoints, the world and the like are there, but no objects of the input. */
+function isReserved({ requirements }: EndpointSelector): boolean {
+  return requirements.length > 0 && requirements.every(({ source }) => source === 'reserved')
+}
+
+function lintPeer({ world }: LintContext, policy: CompiledPolicy, peer: PeerMatch): readonly Finding[] {
   const unlabelled = peer.kind === 'pods' ? lintNamespaces(world.cluster, policy, peer) : []
   if (unlabelled.length > 0) return unlabelled
   const message = `${describePeer(peer)}, so the peer matches nothing`
