@@ -9,6 +9,7 @@ import type { PolicyWorld } from './policy-world'
 
 /** `family` tells which address of a party with two counts; without it the first does. */
 export function classOf(world: PolicyWorld, party: Party, family?: Family): PartyClass {
+  if (party.kind === 'address') return classOfAddress(world, party)
   const known = world.memory.partyIds[family ?? 'any']
   const holder =
     party.kind === 'pod' && party.namespaceLabels === undefined
@@ -21,6 +22,17 @@ export function classOf(world: PolicyWorld, party: Party, family?: Family): Part
   if (knownClass !== undefined) return knownClass
   const found = findClass(world, party, family)
   if (holder !== undefined) known.set(holder, found.id)
+  return found
+}
+
+/** Matrices ask for the same few addresses again and again, for each workload. */
+function classOfAddress(world: PolicyWorld, party: Extract<Party, { kind: 'address' }>): PartyClass {
+  const { addressIds } = world.memory
+  const key = printIp(party.ip)
+  const known = world.classes[addressIds.get(key) ?? -1]
+  if (known !== undefined) return known
+  const found = findClass(world, party, undefined)
+  addressIds.set(key, found.id)
   return found
 }
 

@@ -127,6 +127,28 @@ describe('conformance', () => {
     expect(reached(updated, 'TCP 80')).toEqual(pairsWhere((from, to) => to !== 'x/a' || from === 'x/b'))
   })
 
+  test('18: labels count as they are now: what loses them loses access, or is isolated no more', () => {
+    const from = [
+      { namespaceSelector: { matchLabels: { ns2: 'updated' } }, podSelector: { matchLabels: { pod2: 'on' } } },
+    ]
+    const policy = networkPolicy('x/p', { podSelector: { matchLabels: { target: 'isolated' } }, ingress: [{ from }] })
+    const isolated = { target: 'isolated' }
+    const steps = [
+      build([policy], {
+        namespaceLabels: { y: { ns2: 'updated' } },
+        podLabels: { 'x/a': isolated, 'y/b': { pod2: 'on' } },
+      }),
+      build([policy], { podLabels: { 'x/a': isolated, 'y/b': { pod2: 'on' } } }),
+      build([policy], {
+        namespaceLabels: { y: { ns2: 'updated' } },
+        podLabels: { 'x/a': isolated, 'y/b': { pod2: 'off' } },
+      }),
+      build([policy]),
+    ]
+    expect(steps.map((asked) => asked.may('y/b', 'x/a', 'TCP 80'))).toEqual(['yes', 'no', 'no', 'yes'])
+    expect(steps.map((asked) => asked.may('y/c', 'x/a', 'TCP 80'))).toEqual(['no', 'no', 'no', 'yes'])
+  })
+
   test('a pod that gains the label of the subject becomes isolated', () => {
     const policy = networkPolicy('x/p', {
       podSelector: { matchLabels: { target: 'isolated' } },

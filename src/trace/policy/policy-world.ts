@@ -31,6 +31,7 @@ export type WorldMemory = {
   readonly classIds: Map<string, number>
   /** Of pods and nodes, by family. */
   readonly partyIds: Readonly<Record<Family | 'any', WeakMap<object, number>>>
+  readonly addressIds: Map<string, number>
   readonly labelTexts: WeakMap<object, string>
   /** Who holds an address; built when it is first asked for. */
   readonly holders: Map<string, Party>

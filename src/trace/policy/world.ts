@@ -33,6 +33,7 @@ function newMemory(): WorldMemory {
   return {
     classIds: new Map(),
     partyIds: { ipv4: new WeakMap(), ipv6: new WeakMap(), any: new WeakMap() },
+    addressIds: new Map(),
     labelTexts: new WeakMap(),
     holders: new Map(),
     subjects: { ingress: [], egress: [] },
