@@ -1,6 +1,6 @@
 /** PostgreSQL that goes away and comes back, and two brokers that share one. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { FlowRecord } from '../../src/wire/flow-record'
 import { findPostgres, startPostgres } from '../store/postgres'
 import { flowPost, podPost } from './messages'
@@ -11,6 +11,7 @@ const found = findPostgres()
 describe.skipIf(!found.ok)('postgres', () => {
   test('while the database is away requests get 503 with a time to wait, and then work again', async () => {
     const server = await startPostgres()
+    onTestFinished(() => server.remove())
     const broker = await openBroker({ database: server.url(), settings: { requestsPerMinute: 0 } })
     const acknowledged: number[] = []
     const statuses = new Set<number>()
@@ -50,11 +51,11 @@ describe.skipIf(!found.ok)('postgres', () => {
     const lines = await (await broker.get('/api/v1/flows', { Accept: 'application/x-ndjson' })).text()
     expect(lines.split('\n').filter(Boolean).length).toBeGreaterThanOrEqual(acknowledged.length)
     await broker.stop()
-    server.remove()
   }, 120_000)
 
   test('of two brokers each pass is done by one, and each tells the flows of both', async () => {
     const server = await startPostgres()
+    onTestFinished(() => server.remove())
     const brokers = [
       await openBroker({ database: server.url() }),
       await openBroker({ database: server.url() }),
@@ -81,11 +82,11 @@ describe.skipIf(!found.ok)('postgres', () => {
     const { items } = await left.read<{ items: FlowRecord[] }>('/api/v1/flows?limit=1000')
     expect(items.every(({ peer, hits }) => peer.name === 'shared' && hits === 1)).toBe(true)
     await Promise.all(brokers.map((broker) => broker.stop()))
-    server.remove()
   }, 120_000)
 
   test('two brokers that are given one flow at once keep one row and count both', async () => {
     const server = await startPostgres()
+    onTestFinished(() => server.remove())
     const brokers = [
       await openBroker({ database: server.url() }),
       await openBroker({ database: server.url() }),
@@ -105,7 +106,6 @@ describe.skipIf(!found.ok)('postgres', () => {
     const { items } = await brokers[0].read<{ items: FlowRecord[] }>('/api/v1/flows?limit=1000')
     expect(items.map(({ hits }) => hits)).toEqual(Array(100).fill(2 * rounds))
     await Promise.all(brokers.map((broker) => broker.stop()))
-    server.remove()
   }, 120_000)
 })
 

@@ -1,6 +1,6 @@
 /** Verdicts of watched policies: filters and blanks, with rows that were written by hand. */
 import pg from 'pg'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { VerdictRecord } from '../../src/wire/verdict-record'
 import { findPostgres, startPostgres } from '../store/postgres'
 import { openBroker } from './running-broker'
@@ -11,6 +11,7 @@ test.skipIf(!found.ok)(
   '32: an empty namespace is cluster-scoped, an empty verdict is any, an unknown one is 400',
   async () => {
     const server = await startPostgres()
+    onTestFinished(() => server.remove())
     const broker = await openBroker({ database: server.url() })
     const database = new pg.Client(server.url())
     await database.connect()
@@ -40,7 +41,6 @@ test.skipIf(!found.ok)(
     const [first] = await broker.read<VerdictRecord[]>('/audit/verdicts')
     expect(first).toMatchObject({ observed_at: '2026-09-03T00:00:00.500', dst_port: 53, policy_namespace: 'shop' })
     await broker.stop()
-    server.remove()
   },
 )
 
