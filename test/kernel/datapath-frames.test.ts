@@ -46,6 +46,7 @@ describeKernel('frames of a link through the datapath', () => {
       entries: [{ protocol: 'udp', destinationPorts: { from: 7, to: 7 }, action: 'allow', rule: 0 }],
     })
     const packet = {
+      from: 'eth0',
       protocol: 'udp',
       source: workloadIp,
       destination: hostIp,
