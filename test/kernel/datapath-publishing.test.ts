@@ -1,10 +1,15 @@
 /** Publishing: whole or not at all, under load, out of rows, with faults at each step, and over the death of its process. */
 import { spawn } from 'node:child_process'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { usualSizes } from '#compile/traffic-policy/datapath-maps'
+import { snapshotShape, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Entry } from '#compile/traffic-policy/entry'
+import { openBpf } from '#kernel/bpf-sys'
+import { pin } from '#kernel/bpffs'
 import { openDatapath } from '#kernel/datapath'
 import { type Fault, withFaults } from '#kernel/faults'
+import { closeMap, createMap } from '#kernel/maps'
 import { loadNative } from '#kernel/native'
 import { createBpffsFolder } from './bpffs-folder'
 import {
@@ -196,6 +201,34 @@ describeKernel('publishing into the datapath', () => {
     again.close()
     removeNamespaces([host, workload])
     folder.remove()
+  })
+
+  test('what is bound and lost its pin goes on unread until it is published anew, and a stray pin is swept', () => {
+    const other = openLab()
+    other.datapath.setMode('enforce')
+    publish(other, 'egress', allowAll)
+    publish(other, 'ingress', denyAll)
+    const place = { slot: other.held.slot, direction: 'egress' } as const
+    const pins = join(other.folder.path, 'v1', 'tp_snapshots')
+    for (const name of readdirSync(pins).filter((one) => one.includes('egress'))) rmSync(join(pins, name))
+    other.datapath.close()
+    const bpf = openBpf()
+    const stray = createMap(bpf, snapshotShape())
+    pin(bpf, stray.fd, join(pins, 'stray'))
+    closeMap(stray)
+    const again = openDatapath({ folder: other.folder.path })
+    expect(again.published(place)?.mapId).toBeGreaterThan(0)
+    expect(again.published(place)?.snapshot).toBeUndefined()
+    expect(again.published({ ...place, direction: 'ingress' })?.snapshot?.policyUid).toBe('deny-all')
+    expect(pings(other.workload, hostIp)).toBe(true)
+    expect([again.sweep(), again.sweep()]).toEqual([1, 0])
+    expect(pings(other.workload, hostIp)).toBe(true)
+    again.publish([requestOf(other.held, 'egress', allowAll)])
+    expect(again.published(place)?.snapshot?.policyUid).toBe('egress-policy')
+    expect(readdirSync(pins)).toHaveLength(2)
+    again.close()
+    removeNamespaces([other.host, other.workload])
+    other.folder.remove()
   })
 
   test('with its bpffs unmounted what is bound stays, nothing new is half published, and it says why', () => {
