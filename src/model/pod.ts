@@ -47,3 +47,18 @@ export type Pod = {
   /** The pod's Ready condition is True. */
   readonly isReady: boolean
 }
+
+export type NamedPort = { readonly name: string; readonly protocol: Protocol; readonly port: number }
+
+/** Of containers, and of init containers that keep running; of one name and protocol the first counts. */
+export function namedPorts({ containers, initContainers }: Pod): readonly NamedPort[] {
+  const found = new Map<string, NamedPort>()
+  const running = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always')
+  for (const { ports } of [...containers, ...running]) {
+    for (const { name, protocol, containerPort } of ports) {
+      const key = `${protocol} ${name}`
+      if (name !== undefined && !found.has(key)) found.set(key, { name, protocol, port: containerPort })
+    }
+  }
+  return [...found.values()]
+}

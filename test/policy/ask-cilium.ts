@@ -1,13 +1,16 @@
 /** The example world of Cilium's cases, and questions to it: A, B, C and D are pods, as there. */
 import type { Finding } from '#base/finding'
 import { parseIp } from '#base/ip'
+import { labelSet, reservedLabel } from '#compile/identities/label'
+import { endpointPolicyMap, type PolicyEndpoint, policyMaker } from '#compile/policy/cilium-endpoint-map'
+import { labelsOfPod } from '#compile/policy/cilium-identities'
 import type { CiliumOptions } from '#compile/policy/cilium-options'
 import type { PolicyEntry } from '#compile/policy/cilium-policy-entry'
 import type { Direction, PolicyProtocol } from '#compile/policy/policy-rule'
 import { parseCluster } from '#manifests/parse-cluster'
 import type { Cluster } from '#model/cluster'
+import { namedPorts } from '#model/pod'
 import type { DirectionAnswer } from '#trace/policy/answer'
-import { endpointPolicyMap } from '#trace/policy/cilium-endpoint-map'
 import { type CiliumSemantics, ciliumSemantics } from '#trace/policy/cilium-semantics'
 import { decide } from '#trace/policy/decide'
 import { evaluate } from '#trace/policy/evaluate'
@@ -103,9 +106,18 @@ export function askCilium(objects: readonly Raw[], options: CiliumOptions = {}):
     return decision === 'denied' ? (drop ?? 'denied') : decision
   }
   const entries = (endpoint: string): readonly PolicyEntry[] =>
-    endpointPolicyMap(world, semantics.identities, classOf(world, party(endpoint))).entries
+    endpointPolicyMap(policyMaker(semantics.identities, world.policies), endpointOf(semantics, party(endpoint))).entries
   const map = (endpoint: string): readonly string[] => entries(endpoint).map(printEntry).sort()
   return { cluster, semantics, world, findings: [...findings, ...semantics.findings], at, answer, map, entries, party }
+}
+
+function endpointOf({ identities }: CiliumSemantics, party: Party): PolicyEndpoint {
+  if (party.kind === 'pod' && !party.pod.hostNetwork) {
+    return { kind: 'endpoints', labels: labelsOfPod(identities, party.pod), ports: namedPorts(party.pod) }
+  }
+  const labels = party.kind === 'node' ? Object.entries(party.node.meta.labels) : []
+  const own = labels.map(([key, value]) => ({ source: 'k8s', key, value }))
+  return { kind: 'host', labels: labelSet([...own, reservedLabel('host')]), ports: [] }
 }
 
 type FastQuestion = {

@@ -10,6 +10,9 @@ export type Direction = 'ingress' | 'egress'
 export const policyProtocols = ['TCP', 'UDP', 'SCTP', 'ICMP', 'ICMPv6', 'VRRP', 'IGMP'] as const
 export type PolicyProtocol = (typeof policyProtocols)[number]
 
+/** Whether a peer is matched; `maybe` where the input cannot tell. */
+export type Match = 'yes' | 'no' | 'maybe'
+
 /** The tiers of the cluster-wide policies, and between them all other policies. */
 export type RuleTier = 'admin' | 'normal' | 'baseline'
 

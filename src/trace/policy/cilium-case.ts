@@ -1,10 +1,10 @@
 /** One direction between a subject and one identity: its policy map, and what the datapath makes of a packet there. */
+import type { PeerIdentity } from '#compile/policy/cilium-identities'
 import { protocolNumbers } from '#compile/policy/cilium-policy-entry'
 import { lookUpPolicy, type PolicyLookup, packetKey } from '#compile/policy/cilium-policy-lookup'
 import { buildPolicyMap, type PolicyMap } from '#compile/policy/cilium-policy-map'
+import { type SubjectRules, type WantedRule, wantedEntries, wantedRules } from '#compile/policy/cilium-wanted-entries'
 import type { Decision } from './answer'
-import type { PeerIdentity } from './cilium-identity'
-import { type SubjectRules, type WantedRule, wantedEntries, wantedRules } from './cilium-lane'
 import { hasPorts } from './port-match'
 import type { LanePoint } from './semantics'
 

@@ -1,100 +1,29 @@
 /** Which security identities the two ends of a connection have, as the node that judges it sees them. */
 import { type Ip, printIp } from '#base/ip'
-import { hostPrefix, type Prefix, printPrefix } from '#base/prefix'
-import { allocateIdentities, type IdentityTable, reservedIdentity } from '#compile/identities/identities'
+import { hostPrefix, printPrefix } from '#base/prefix'
+import { reservedIdentity } from '#compile/identities/identities'
+import { type Label, labelSet, printLabelSet, reservedLabel } from '#compile/identities/label'
+import { lastClusterNumber, type ReservedName, reservedNames } from '#compile/identities/numbers'
+import { identityOfAddress, worldName } from '#compile/identities/prefix-identities'
 import {
-  type Label,
-  type LabelSet,
-  labelSet,
-  parseLabel,
-  printLabelSet,
-  reservedLabel,
-} from '#compile/identities/label'
-import { type LabelFilter, parseLabelFilter } from '#compile/identities/label-filter'
-import { firstRemoteNodeNumber, lastClusterNumber, type ReservedName, reservedNames } from '#compile/identities/numbers'
-import { podLabelSet } from '#compile/identities/pod-labels'
-import { identityOfAddress, numberPrefixes, type PrefixTable, worldName } from '#compile/identities/prefix-identities'
-import type { CiliumSettings } from '#compile/policy/cilium-options'
+  type CiliumIdentities,
+  ciliumIdentities,
+  labelsOfPod,
+  type PeerIdentity,
+} from '#compile/policy/cilium-identities'
 import type { CiliumCompilation } from '#compile/policy/compile-cilium'
 import type { Cluster } from '#model/cluster'
-import { keyOf, type Labels } from '#model/meta'
+import { keyOf } from '#model/meta'
 import { type ClusterNode, nodeIps } from '#model/node'
-import type { Pod } from '#model/pod'
 import type { Nearness, Party, PartyClass } from './party'
 
-export type PeerIdentity = {
-  readonly number: number
-  readonly labels: LabelSet
-  /** Of an identity that stands for addresses. */
-  readonly prefix?: Prefix
-  readonly names: readonly string[]
-  readonly title: string
-}
-
-type Role = { readonly kind: 'node'; readonly name: string } | { readonly kind: 'health' | 'ingress' }
-
-export type IdentityContext = {
-  readonly cluster: Cluster
-  readonly settings: CiliumSettings
-  readonly filter: LabelFilter
-  readonly table: IdentityTable
-  readonly prefixes: PrefixTable
-  readonly apiServers: ReadonlySet<string>
-  /** Numbers of nodes where they are told apart. */
-  readonly nodeNumbers: ReadonlyMap<string, number>
-  /** Of addresses that CiliumNode objects tell. */
-  readonly roles: ReadonlyMap<string, Role>
+export type IdentityContext = CiliumIdentities & {
   /** What was worked out before, by nearness. */
   readonly memory: WeakMap<PartyClass, Map<Nearness, readonly PeerIdentity[]>>
 }
 
 export function identityContext(cluster: Cluster, compilation: CiliumCompilation): IdentityContext {
-  const { settings, prefixes, apiServers } = compilation
-  const filter = parseLabelFilter(settings.labels)
-  const sets = [...cluster.pods.values()].map((pod) => labelsOfPod({ cluster, settings, filter }, pod))
-  const given = [...cluster.ciliumIdentities.values()].map(({ number, labels }) => ({
-    number,
-    labels: labelSet(Object.entries(labels).map(([key, value]) => parseLabel(`${key}=${value}`, 'k8s'))),
-  }))
-  const names = [...cluster.nodes.keys()].sort()
-  return {
-    cluster,
-    settings,
-    filter,
-    table: allocateIdentities(sets, given),
-    prefixes: numberPrefixes(prefixes, settings.isDualStack),
-    apiServers,
-    nodeNumbers: new Map(names.map((name, index) => [name, firstRemoteNodeNumber + index])),
-    roles: rolesOf(cluster),
-    memory: new WeakMap(),
-  }
-}
-
-function rolesOf(cluster: Cluster): ReadonlyMap<string, Role> {
-  const roles = new Map<string, Role>()
-  for (const { meta, addresses, healthIps, ingressIps } of cluster.ciliumNodes.values()) {
-    for (const { address } of addresses) roles.set(address, { kind: 'node', name: meta.name })
-    for (const address of healthIps) roles.set(address, { kind: 'health' })
-    for (const address of ingressIps) roles.set(address, { kind: 'ingress' })
-  }
-  return roles
-}
-
-type LabelFacts = Pick<IdentityContext, 'cluster' | 'settings' | 'filter'>
-
-export function labelsOfPod({ cluster, settings, filter }: LabelFacts, pod: Pod, namespaceLabels?: Labels): LabelSet {
-  const { namespace, labels } = pod.meta
-  const own = cluster.namespaces.get(namespace)?.meta.labels ?? { 'kubernetes.io/metadata.name': namespace }
-  return podLabelSet(
-    {
-      namespace,
-      podLabels: labels,
-      namespaceLabels: namespaceLabels ?? own,
-      ...(pod.serviceAccountName !== undefined && { serviceAccount: pod.serviceAccountName }),
-      clusterName: settings.clusterName,
-    },
-    filter,
-  )
+  return { ...ciliumIdentities(cluster, compilation), memory: new WeakMap() }
 }
 
 /** Several where the party stands for several, or where nobody can tell which one it is. */

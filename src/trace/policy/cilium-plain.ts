@@ -1,10 +1,10 @@
 /** Cilium's policies read as rules rather than as map entries: any deny denies, else any allow allows. */
 
 import { identityNumbers } from '#compile/identities/numbers'
+import type { PeerIdentity } from '#compile/policy/cilium-identities'
 import type { ProxyRedirect } from '#compile/policy/cilium-policy-entry'
 import { detailOf } from '#compile/policy/cilium-rule'
-import type { PeerIdentity } from './cilium-identity'
-import { isEnforced, type SubjectRules, type WantedRule } from './cilium-lane'
+import { isEnforced, type SubjectRules, type WantedRule } from '#compile/policy/cilium-wanted-entries'
 import { holdsAt } from './port-match'
 import type { LanePoint } from './semantics'
 

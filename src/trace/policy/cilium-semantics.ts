@@ -6,21 +6,29 @@ import type { Finding } from '#base/finding'
 import { selectsLabels } from '#compile/identities/endpoint-selector'
 import { type Label, labelSet, reservedLabel } from '#compile/identities/label'
 import { identityNumbers } from '#compile/identities/numbers'
+import type { PeerIdentity } from '#compile/policy/cilium-identities'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
+import { matchesIdentity, type SubjectRules } from '#compile/policy/cilium-wanted-entries'
 import { compileCilium } from '#compile/policy/compile-cilium'
-import type { CompiledPolicy, PeerMatch, PolicyProtocol, PolicyRule, SubjectMatch } from '#compile/policy/policy-rule'
+import type {
+  CompiledPolicy,
+  Match,
+  PeerMatch,
+  PolicyProtocol,
+  PolicyRule,
+  SubjectMatch,
+} from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
 import type { Decision, PolicyReason } from './answer'
 import { type CiliumCase, caseOf, decideCase, decisionOf, fateBy } from './cilium-case'
-import { type IdentityContext, identitiesOf, identityContext, type PeerIdentity } from './cilium-identity'
-import { matchesIdentity, type SubjectRules } from './cilium-lane'
+import { type IdentityContext, identitiesOf, identityContext } from './cilium-identity'
 import { notesOf } from './cilium-notes'
 import { type CaseView, changesOf, reasonsOfFate } from './cilium-sentences'
 import { describeParty, describePolicy } from './describe-policy'
 import type { PartyClass } from './party'
 import { targetPorts } from './port-match'
-import type { Judgement, Lane, LanePoint, Match, Semantics } from './semantics'
+import type { Judgement, Lane, LanePoint, Semantics } from './semantics'
 
 export type CiliumSemantics = Semantics & {
   readonly settings: CiliumSettings

@@ -2,9 +2,10 @@
 import { type Family, type Ip, printIp } from '#base/ip'
 import { compareText } from '#base/text'
 import type { Labels } from '#model/meta'
+import { type NamedPort, namedPorts } from '#model/pod'
 import { findAtom } from './address-atoms'
-import type { NamedPort, Party, PartyClass } from './party'
-import { addressesOf, addressOf, hasEnded, isOnHost, namedPorts, namespaceLabelsOf, nodeOf } from './party-facts'
+import type { Party, PartyClass } from './party'
+import { addressesOf, addressOf, hasEnded, isOnHost, namespaceLabelsOf, nodeOf } from './party-facts'
 import type { PolicyWorld } from './policy-world'
 
 /** `family` tells which address of a party with two counts; without it the first does. */

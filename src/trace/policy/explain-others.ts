@@ -1,10 +1,10 @@
 /** The policies that say nothing of a connection in one direction, each with the first thing that keeps it from doing so. */
 import { listOf } from '#base/text'
 import type { CompiledPolicy, PeerMatch, PolicyRule, PortMatch } from '#compile/policy/policy-rule'
+import type { NamedPort } from '#model/pod'
 import type { OtherPolicy } from './answer'
 import { describePoint, describePorts, describeRule } from './describe-policy'
 import { matchPeer } from './lane'
-import type { NamedPort } from './party'
 import type { PolicyWorld } from './policy-world'
 import { targetPorts } from './port-match'
 import type { Lane, LanePoint, RuleAtPort } from './semantics'

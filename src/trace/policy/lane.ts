@@ -1,8 +1,8 @@
 /** One direction between two classes: which policies hold for the subject, and which of their rules match the peer. */
-import type { CompiledPolicy, Direction, PeerMatch, PolicyRule } from '#compile/policy/policy-rule'
+import type { CompiledPolicy, Direction, Match, PeerMatch, PolicyRule } from '#compile/policy/policy-rule'
 import type { Nearness, PartyClass } from './party'
 import type { NumberedRule, PolicyWorld, SubjectPolicies } from './policy-world'
-import type { Lane, Match, MatchedRule } from './semantics'
+import type { Lane, MatchedRule } from './semantics'
 
 export type LaneEnds = { readonly subject: PartyClass; readonly peer: PartyClass; readonly nearness: Nearness }
 

@@ -4,6 +4,7 @@ import { containsIp, printPrefix } from '#base/prefix'
 import type {
   AddressesMatch,
   CompiledPolicy,
+  Match,
   NamespaceMatch,
   NodesMatch,
   PeerMatch,
@@ -12,7 +13,6 @@ import type {
 import { matchesSelector } from '#model/selector'
 import { describeParty, explainMismatch, selectsAll } from './describe-policy'
 import type { PartyClass } from './party'
-import type { Match } from './semantics'
 
 /** Policies hold for pods alone. Host-networked pods are of the kind node: undefined of NetworkPolicy, excluded of the tiers. */
 export function matchSubject(subject: SubjectMatch, of: PartyClass): boolean {

@@ -4,7 +4,10 @@ import type { Cluster } from '#model/cluster'
 import { keyOf, type Labels } from '#model/meta'
 import { type ClusterNode, nodeIps } from '#model/node'
 import type { Pod } from '#model/pod'
-import type { NamedPort, Nearness, Party } from './party'
+
+export { namedPorts } from '#model/pod'
+
+import type { Nearness, Party } from './party'
 
 /** A pod that has run to its end holds no address: what has it now is another one. */
 export function hasEnded({ phase }: Pod): boolean {
@@ -68,19 +71,6 @@ export function nodeOf(cluster: Cluster, { nodeName }: Pod): ClusterNode | undef
 /** Host-networked pods are seen as their node. */
 export function isOnHost(party: Party): boolean {
   return party.kind === 'node' || (party.kind === 'pod' && party.pod.hostNetwork)
-}
-
-/** Of containers, and of init containers that keep running; of one name and protocol the first counts. */
-export function namedPorts({ containers, initContainers }: Pod): readonly NamedPort[] {
-  const found = new Map<string, NamedPort>()
-  const running = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always')
-  for (const { ports } of [...containers, ...running]) {
-    for (const { name, protocol, containerPort } of ports) {
-      const key = `${protocol} ${name}`
-      if (name !== undefined && !found.has(key)) found.set(key, { name, protocol, port: containerPort })
-    }
-  }
-  return [...found.values()]
 }
 
 export function namespaceLabelsOf(cluster: Cluster, party: Party): Labels {

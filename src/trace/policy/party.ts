@@ -3,8 +3,7 @@ import type { Family, Ip } from '#base/ip'
 import type { PolicyProtocol } from '#compile/policy/policy-rule'
 import type { Labels } from '#model/meta'
 import type { ClusterNode } from '#model/node'
-import type { Pod } from '#model/pod'
-import type { Protocol } from '#model/service'
+import type { NamedPort, Pod } from '#model/pod'
 
 export type Party =
   /** `namespaceLabels` stands for a namespace that the cluster does not hold, as of a pod that does not exist yet. */
@@ -23,8 +22,6 @@ export type PartyConnection = {
   readonly family?: Family
   readonly icmpCode?: number
 }
-
-export type NamedPort = { readonly name: string; readonly protocol: Protocol; readonly port: number }
 
 /**
  * Parties that every policy of a world matches alike; `party` is one of them. A host-networked pod is of the kind `node`,

@@ -1,7 +1,7 @@
 /** Which of a lane's rules hold at one port, and where along the ports that changes. */
 import { hasPort } from '#base/port-range'
 import type { PolicyProtocol, PortMatch } from '#compile/policy/policy-rule'
-import type { NamedPort } from './party'
+import type { NamedPort } from '#model/pod'
 import type { Lane, LanePoint, MatchedRule, RuleAtPort } from './semantics'
 
 /** Names of ports are those of the destination, whichever side the policy is on. */

@@ -4,6 +4,7 @@ import type { Prefix } from '#base/prefix'
 import type {
   CompiledPolicy,
   Direction,
+  Match,
   PeerMatch,
   PolicyProtocol,
   PolicyRule,
@@ -13,9 +14,6 @@ import type {
 import type { Cluster } from '#model/cluster'
 import type { Decision, PolicyReason } from './answer'
 import type { Nearness, Party, PartyClass } from './party'
-
-/** `maybe` where the input cannot tell. */
-export type Match = 'yes' | 'no' | 'maybe'
 
 /** A rule of a policy that holds for the subject, and whose peers match the peer. */
 export type MatchedRule = {
@@ -48,6 +46,8 @@ export type LanePoint = {
   readonly icmpCode?: number
   /** A fragment without ports, of a datagram whose first fragment was not seen. */
   readonly isLostFragment?: boolean
+  /** It stands for the ports of a stretch that are decided alike, and reasons name none of them. */
+  readonly isStretch?: boolean
 }
 
 /** The decision with its reasons, as far as it is the semantics' own. */

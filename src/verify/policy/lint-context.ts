@@ -1,9 +1,8 @@
 /** What the checks of lint ask about: the pods by class, what else may be a peer, and which policies hold for whom. */
-import type { CompiledPolicy, Direction, PeerMatch } from '#compile/policy/policy-rule'
+import type { CompiledPolicy, Direction, Match, PeerMatch } from '#compile/policy/policy-rule'
 import type { Pod } from '#model/pod'
 import type { PartyClass } from '#trace/policy/party'
 import { hasEnded } from '#trace/policy/party-facts'
-import type { Match } from '#trace/policy/semantics'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { outsideRanges } from './outside-ranges'
 

@@ -3,23 +3,15 @@
 import { containsPrefix } from '#base/prefix'
 import { addRequirement, isWildcard, selectsLabels } from '#compile/identities/endpoint-selector'
 import { identityNumbers, isInCluster } from '#compile/identities/numbers'
-import { matchesName } from '#compile/policy/cilium-dns-cache'
-import type { CiliumSettings } from '#compile/policy/cilium-options'
-import { noAuth, type PolicyEntry, type PolicyKey, protocolNumbers } from '#compile/policy/cilium-policy-entry'
-import { portPrefixes } from '#compile/policy/cilium-port-prefix'
-import { type CiliumPeer, detailOf, peerOf, subjectOf } from '#compile/policy/cilium-rule'
-import type {
-  CompiledPolicy,
-  Direction,
-  PeerMatch,
-  PolicyProtocol,
-  PolicyRule,
-  PortMatch,
-} from '#compile/policy/policy-rule'
 import type { FqdnSelector } from '#model/cilium-policy'
-import type { PeerIdentity } from './cilium-identity'
-import type { NamedPort } from './party'
-import type { Match } from './semantics'
+import type { NamedPort } from '#model/pod'
+import { matchesName } from './cilium-dns-cache'
+import type { PeerIdentity } from './cilium-identities'
+import type { CiliumSettings } from './cilium-options'
+import { noAuth, type PolicyEntry, type PolicyKey, protocolNumbers } from './cilium-policy-entry'
+import { portPrefixes } from './cilium-port-prefix'
+import { type CiliumPeer, detailOf, peerOf, subjectOf } from './cilium-rule'
+import type { CompiledPolicy, Direction, Match, PeerMatch, PolicyProtocol, PolicyRule, PortMatch } from './policy-rule'
 
 /** All that the entries of one subject in one direction rest on. */
 export type SubjectRules = {
@@ -35,7 +27,7 @@ export type SubjectRules = {
 }
 
 /** `isCertain`: it matches the peer, but for what other policies of the subject require. */
-type Candidate = { readonly policy: CompiledPolicy; readonly rule: PolicyRule; readonly isCertain: boolean }
+export type Candidate = { readonly policy: CompiledPolicy; readonly rule: PolicyRule; readonly isCertain: boolean }
 
 export function isEnforced({ policies, settings }: SubjectRules): boolean {
   if (settings.enforcement !== 'default') return settings.enforcement === 'always'

@@ -1,0 +1,89 @@
+/** The identities of a cluster as Cilium sees it: of pods, of prefixes, of nodes, and whose addresses are known. */
+import type { Prefix } from '#base/prefix'
+import { allocateIdentities, type GivenIdentity, type IdentityTable } from '#compile/identities/identities'
+import { type LabelSet, labelSet, parseLabel } from '#compile/identities/label'
+import { type LabelFilter, parseLabelFilter } from '#compile/identities/label-filter'
+import { firstRemoteNodeNumber } from '#compile/identities/numbers'
+import { podLabelSet } from '#compile/identities/pod-labels'
+import { numberPrefixes, type PrefixTable } from '#compile/identities/prefix-identities'
+import type { Cluster } from '#model/cluster'
+import type { Labels } from '#model/meta'
+import type { Pod } from '#model/pod'
+import type { CiliumSettings } from './cilium-options'
+import type { CiliumCompilation } from './compile-cilium'
+
+export type PeerIdentity = {
+  readonly number: number
+  readonly labels: LabelSet
+  /** Of an identity that stands for addresses. */
+  readonly prefix?: Prefix
+  readonly names: readonly string[]
+  readonly title: string
+}
+
+type Role = { readonly kind: 'node'; readonly name: string } | { readonly kind: 'health' | 'ingress' }
+
+export type CiliumIdentities = {
+  readonly cluster: Cluster
+  readonly settings: CiliumSettings
+  readonly filter: LabelFilter
+  readonly table: IdentityTable
+  readonly prefixes: PrefixTable
+  readonly apiServers: ReadonlySet<string>
+  /** Numbers of nodes where they are told apart. */
+  readonly nodeNumbers: ReadonlyMap<string, number>
+  /** Of addresses that CiliumNode objects tell. */
+  readonly roles: ReadonlyMap<string, Role>
+}
+
+/** `learned` are numbers that a node told beside the objects; those of CiliumIdentity objects count first. */
+export function ciliumIdentities(
+  cluster: Cluster,
+  { settings, prefixes, apiServers }: CiliumCompilation,
+  learned: readonly GivenIdentity[] = [],
+): CiliumIdentities {
+  const filter = parseLabelFilter(settings.labels)
+  const sets = [...cluster.pods.values()].map((pod) => labelsOfPod({ cluster, settings, filter }, pod))
+  const given = [...cluster.ciliumIdentities.values()].map(({ number, labels }) => ({
+    number,
+    labels: labelSet(Object.entries(labels).map(([key, value]) => parseLabel(`${key}=${value}`, 'k8s'))),
+  }))
+  const names = [...cluster.nodes.keys()].sort()
+  return {
+    cluster,
+    settings,
+    filter,
+    table: allocateIdentities(sets, [...given, ...learned]),
+    prefixes: numberPrefixes(prefixes, settings.isDualStack),
+    apiServers,
+    nodeNumbers: new Map(names.map((name, index) => [name, firstRemoteNodeNumber + index])),
+    roles: rolesOf(cluster),
+  }
+}
+
+function rolesOf(cluster: Cluster): ReadonlyMap<string, Role> {
+  const roles = new Map<string, Role>()
+  for (const { meta, addresses, healthIps, ingressIps } of cluster.ciliumNodes.values()) {
+    for (const { address } of addresses) roles.set(address, { kind: 'node', name: meta.name })
+    for (const address of healthIps) roles.set(address, { kind: 'health' })
+    for (const address of ingressIps) roles.set(address, { kind: 'ingress' })
+  }
+  return roles
+}
+
+type LabelFacts = Pick<CiliumIdentities, 'cluster' | 'settings' | 'filter'>
+
+export function labelsOfPod({ cluster, settings, filter }: LabelFacts, pod: Pod, namespaceLabels?: Labels): LabelSet {
+  const { namespace, labels } = pod.meta
+  const own = cluster.namespaces.get(namespace)?.meta.labels ?? { 'kubernetes.io/metadata.name': namespace }
+  return podLabelSet(
+    {
+      namespace,
+      podLabels: labels,
+      namespaceLabels: namespaceLabels ?? own,
+      ...(pod.serviceAccountName !== undefined && { serviceAccount: pod.serviceAccountName }),
+      clusterName: settings.clusterName,
+    },
+    filter,
+  )
+}
