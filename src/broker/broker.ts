@@ -1,5 +1,6 @@
 /** What every route and loop of a broker works with. */
 import type { Store } from '#store/store'
+import type { AuditSlots } from './audit-slots'
 import type { Clock } from './clock'
 import type { LiveFlows } from './live-flows'
 import type { Logger } from './log'
@@ -13,5 +14,6 @@ export type Broker = {
   readonly log: Logger
   readonly metrics: Metrics
   readonly live: LiveFlows
+  readonly audits: AuditSlots
   readonly version: string
 }

@@ -11,6 +11,8 @@ export type MetricSources = {
   readonly pool: () => PoolState
   readonly openStreams: () => number
   readonly openConnections: () => Promise<number>
+  readonly isAuditing: () => Promise<boolean>
+  readonly freeAudits: () => number
 }
 
 export type Metrics = ReturnType<typeof buildMetrics>
@@ -19,7 +21,7 @@ export function buildMetrics(sources: MetricSources) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   addDatabaseGauges(registry, sources)
-  addAuditGauges(registry)
+  addAuditGauges(registry, sources)
   gauge(registry, 'broker_uptime_seconds', 'Seconds since the broker started.', sources.uptimeSeconds)
   gauge(registry, 'portolan_broker_streams', 'Live streams that are open.', sources.openStreams)
   gauge(registry, 'portolan_broker_connections', 'Connections that are open.', sources.openConnections)
@@ -32,6 +34,11 @@ export function buildMetrics(sources: MetricSources) {
     refusals: count('refusals_total', 'Requests refused, by problem code.', ['code']),
     droppedStreams: count('dropped_streams_total', 'Live streams cut off because their client was too slow.'),
     liveFlows: count('live_flows_total', 'Flows that live streams were offered.'),
+    auditDropped: new Counter({
+      name: 'broker_audit_dropped_total',
+      help: 'Audits refused because others were running, and flows that were gone before they were judged.',
+      registers: [registry],
+    }),
     passRuns: count('pass_runs_total', 'Background passes, by name and outcome.', ['pass', 'outcome']),
     passRows: count('pass_rows_total', 'Rows that background passes changed.', ['pass']),
     passSeconds: count('pass_seconds_total', 'Seconds spent in background passes.', ['pass']),
@@ -68,9 +75,7 @@ function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   gauge(registry, 'broker_db_pool_max', 'Database connections there may be.', () => sources.pool().most)
 }
 
-/** Policies are not audited by this broker yet: the names are there so that dashboards keep working. */
-function addAuditGauges(registry: Registry): void {
-  gauge(registry, 'broker_audit_enabled', '1 when flows are audited against policies.', () => 0)
-  gauge(registry, 'broker_audit_inflight_available', 'Audits that may start now.', () => 0)
-  new Counter({ name: 'broker_audit_dropped_total', help: 'Audits dropped.', registers: [registry] })
+function addAuditGauges(registry: Registry, { isAuditing, freeAudits }: MetricSources): void {
+  gauge(registry, 'broker_audit_enabled', '1 when policies are in audit mode.', async () => Number(await isAuditing()))
+  gauge(registry, 'broker_audit_inflight_available', 'Audits of recorded flows that may start now.', freeAudits)
 }

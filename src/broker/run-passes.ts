@@ -3,6 +3,8 @@ import { type Instant, microsPerSecond } from '#flows/instant'
 import type { PassAnswer } from '#store/store'
 import type { Broker } from './broker'
 import { repeat } from './clock'
+import { judgeWaiting } from './judge-waiting'
+import { rememberedDirectory } from './store-directory'
 
 type Pass = {
   readonly name: string
@@ -30,7 +32,8 @@ export function startPasses(broker: Broker): PassLoops {
 
 const hourMs = 3_600_000
 
-function planLoops({ store, settings }: Broker): readonly Loop[] {
+function planLoops(broker: Broker): readonly Loop[] {
+  const { store, settings } = broker
   const { passes } = store
   const resolveMs = settings.lateResolveIntervalSeconds * 1000
   return [
@@ -56,6 +59,11 @@ function planLoops({ store, settings }: Broker): readonly Loop[] {
       passes: [{ name: 'fold-edges', rows: 'folded', run: (now) => passes.foldEdges(now) }],
     },
     {
+      firstAfterMs: settings.auditIntervalSeconds * 1000,
+      thenEveryMs: settings.auditIntervalSeconds * 1000,
+      passes: [{ name: 'audit', rows: 'judged', run: auditRun(broker) }],
+    },
+    {
       firstAfterMs: hourMs,
       thenEveryMs: hourMs,
       passes: [{ name: 'partitions', rows: 'made', run: (now) => passes.ensurePartitions(now) }],
@@ -70,6 +78,19 @@ function planLoops({ store, settings }: Broker): readonly Loop[] {
       ],
     },
   ]
+}
+
+/** A flow whose peer the late pass may still find waits for it. */
+function auditRun({ store, clock, settings, metrics }: Broker): Pass['run'] {
+  const directory = rememberedDirectory(store, clock)
+  return async (now) => {
+    const answer = await store.passes.audit(now, {
+      windowSeconds: settings.lateResolveWindowSeconds,
+      prepare: async (objects) => judgeWaiting(objects, await directory()),
+    })
+    if (answer.kind === 'done') metrics.auditDropped.inc(answer.done.lost)
+    return answer
+  }
 }
 
 function when(condition: boolean, pass: Pass): readonly Pass[] {

@@ -81,6 +81,14 @@ export const numberSettings = {
     most: 3600,
     meaning: 'seconds between two foldings of new flows into the edges of the map',
   },
+  auditIntervalSeconds: {
+    environment: 'BROKER_AUDIT_INTERVAL_SECS',
+    flag: 'audit-interval',
+    fallback: 15,
+    least: 1,
+    most: 3600,
+    meaning: 'seconds between two passes that judge new flows by the policies in audit mode',
+  },
   futureToleranceSeconds: {
     environment: 'BROKER_FUTURE_TOLERANCE_SECS',
     flag: 'future-tolerance',

@@ -6,6 +6,9 @@ import { printEndpoint } from '#base/ip'
 import type { Store } from '#store/store'
 import { type Guard, isLoopbackAddress, isLoopbackName } from './access'
 import type { App } from './app'
+import { addAuditRoutes, takeYaml } from './audit-routes'
+import { addAuditRunRoute } from './audit-run-route'
+import { auditSlots } from './audit-slots'
 import type { Broker } from './broker'
 import { buildServer } from './build-server'
 import type { Clock } from './clock'
@@ -46,14 +49,19 @@ export type RunningBroker = {
 
 /** How long requests that are under way may take when the broker ends. */
 const farewellMs = 10_000
+/** Audits of recorded flows at once. */
+const mostAudits = 2
 
 export async function startBroker(options: BrokerOptions): Promise<RunningBroker> {
   refuseOpenDoor(options)
   const { store, settings, clock, log } = options
   const live = buildLiveFlows(store.listen)
+  const audits = auditSlots(mostAudits)
   let app: App | undefined
-  const metrics = buildMetrics(metricSources(options, { openStreams: live.count, server: () => app?.server }))
-  const broker: Broker = { store, clock, settings, log, metrics, live, version: options.version }
+  const metrics = buildMetrics(
+    metricSources(options, { openStreams: live.count, server: () => app?.server, freeAudits: audits.available }),
+  )
+  const broker: Broker = { store, clock, settings, log, metrics, live, audits, version: options.version }
   const server = await buildServer(
     {
       settings,
@@ -88,6 +96,12 @@ function addRoutes(app: App, broker: Broker): void {
   addFlowReads(app, broker)
   addStreamRoute(app, broker)
   addOwnerRoutes(app, broker)
+  app.register(async (inner) => {
+    const scope = inner as App
+    takeYaml(scope)
+    addAuditRoutes(scope, broker)
+    addAuditRunRoute(scope, broker)
+  })
 }
 
 /** Before anything is opened: a door that everybody can walk through is not opened by accident. */
@@ -109,9 +123,13 @@ function guardOf({ listen, tokens }: BrokerOptions): Guard {
   return { tokens, hostsAllowed: isPrivate ? isLoopbackName : undefined }
 }
 
-type Openings = { readonly openStreams: () => number; readonly server: () => App['server'] | undefined }
+type Openings = {
+  readonly openStreams: () => number
+  readonly server: () => App['server'] | undefined
+  readonly freeAudits: () => number
+}
 
-function metricSources({ store, clock }: BrokerOptions, { openStreams, server }: Openings): MetricSources {
+function metricSources({ store, clock }: BrokerOptions, { openStreams, server, freeAudits }: Openings): MetricSources {
   const started = clock.now()
   return {
     uptimeSeconds: () => Math.max(0, (clock.now() - started) / 1e6),
@@ -124,6 +142,8 @@ function metricSources({ store, clock }: BrokerOptions, { openStreams, server }:
       return { idle, most: max }
     },
     openStreams,
+    freeAudits,
+    isAuditing: async () => (await store.audit.hasPolicies().catch(() => false)) === true,
     openConnections: () =>
       new Promise((done) => {
         const listening = server()

@@ -1,4 +1,4 @@
-/** Verdicts of watched policies on the compatible path; there are none until flows are audited. */
+/** Verdicts of watched policies on the compatible path, as the audit pass left them. */
 import Type from 'typebox'
 import { Problem } from '#wire/problem'
 import { policyDirections, printVerdict, VerdictRecord, verdictWords } from '#wire/verdict-record'

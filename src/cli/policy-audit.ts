@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
 import { joinDirectories } from '#flows/directory'
 import { directoryOfCluster } from '#flows/directory-of-cluster'
-import { printInstant } from '#flows/instant'
-import { type AuditExample, type AuditReport, auditFlows, reportAudit, startAudit } from '#verify/policy/audit'
+import { auditFlows, reportAudit, startAudit } from '#verify/policy/audit'
+import { printAuditReport } from '#wire/audit-record'
 import type { CommandContext, ExitCode } from './command'
 import { addFlowSourceOptions, type FlowSourceFlags, openFlowSource } from './flow-source'
 import type { Io } from './io'
@@ -64,15 +64,7 @@ async function runAudit(io: Io, flags: AuditFlags): Promise<ExitCode> {
   const report = reportAudit(audit)
   // Which pods there may be today says nothing of the flows.
   printFindings(io, [...findings.filter(({ code }) => code !== 'workload.implied-pods'), ...found])
-  io.out(flags.output === 'json' ? `${JSON.stringify(auditJson(report), undefined, 2)}\n` : printAudit(report))
+  io.out(flags.output === 'json' ? `${JSON.stringify(printAuditReport(report), undefined, 2)}\n` : printAudit(report))
   if (report.denied.flows > 0) return 1
   return report.all.flows > 0 && report.unknown.flows === report.all.flows ? 3 : 0
-}
-
-function auditJson(report: AuditReport): object {
-  const withTimes = <Group extends { readonly examples: readonly AuditExample[] }>(group: Group): object => ({
-    ...group,
-    examples: group.examples.map((example) => ({ ...example, time: printInstant(example.time) })),
-  })
-  return { ...report, groups: report.groups.map(withTimes), unknowns: report.unknowns.map(withTimes) }
 }

@@ -60,6 +60,9 @@ with replay as (
     direction = 'INGRESS', protocol, coalesce(case when direction = 'INGRESS' then own_port else peer_port end, 0), decision,
     sum(hits), min(seen), max(seen)
   from keyed group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+), queued as (
+  insert into audit_queue (day, flow_key) select w.day, w.flow_key from written w
+  where not w.is_repeated and exists (select from audit_objects)
 ), counted as (
   select count(*) filter (where not is_repeated) as stored, (select count(*) from keyed) as arrived from written
 ), remembered as (

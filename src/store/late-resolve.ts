@@ -58,7 +58,8 @@ const kept = `day, flow_id, first_seen, last_seen, hits, pod_namespace, pod_name
 
 /**
  * A row that gets a peer gets another key, so it is taken out and put in again, where it may meet the same flow, stamped when it
- * arrived: then their counts are added. A row that still has none learns why, if that has changed. Edges follow both.
+ * arrived: then their counts are added. A row that still has none learns why, if that has changed. Edges follow both, and a row
+ * that waits to be audited waits under its new key, unless it went into another, which is audited by itself.
  */
 const chunkText = `
 with chunk as (
@@ -80,13 +81,18 @@ with chunk as (
 ), taken as (
   delete from flows f using changed c
   where f.day = c.day and f.flow_key = c.flow_key and f.peer_kind is null and c.peer_kind is not null
-  returning ${prefixed('f', kept)}, f.peer_end as old_end, ${prefixed('c', looked)}
+  returning ${prefixed('f', kept)}, f.flow_key as old_key, f.peer_end as old_end, ${prefixed('c', looked)}
 ), stamped as (
   insert into flows as e (${kept}, flow_key, peer_resolved_at, ${looked})
   select ${kept}, ${flowKeySql('t')}, ${instantSql(6)}, ${looked} from taken t order by day, 21
   on conflict (day, flow_key) do update set hits = e.hits + excluded.hits, is_repeated = true,
     first_seen = least(e.first_seen, excluded.first_seen), last_seen = greatest(e.last_seen, excluded.last_seen)
-  returning is_repeated
+  returning is_repeated, day, flow_key, flow_id
+), unqueued as (
+  delete from audit_queue q using taken t where q.day = t.day and q.flow_key = t.old_key returning t.day, t.flow_id, q.scope
+), requeued as (
+  insert into audit_queue (day, flow_key, scope)
+  select s.day, s.flow_key, u.scope from unqueued u join stamped s on s.day = u.day and s.flow_id = u.flow_id
 ), explained as (
   update flows f set peer_outcome = c.peer_outcome, rejected_reason = c.rejected_reason, rejected_kind = c.rejected_kind,
     rejected_namespace = c.rejected_namespace, rejected_name = c.rejected_name, peer_end = c.peer_end

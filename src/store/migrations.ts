@@ -8,6 +8,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '03-peer-identity': { up: (database) => runAll(database, peerIdentity) },
   '04-edges': { up: (database) => runAll(database, edges) },
   '05-audit-verdicts': { up: (database) => runAll(database, auditVerdicts) },
+  '06-audited-policies': { up: (database) => runAll(database, auditedPolicies) },
 }
 
 async function runAll(database: Kysely<unknown>, statements: readonly string[]): Promise<void> {
@@ -260,4 +261,62 @@ const auditVerdicts = [
   'create index audit_verdicts_by_time on audit_verdicts (observed_at desc, id desc)',
   'create index audit_verdicts_by_verdict on audit_verdicts (verdict, observed_at desc)',
   'create index audit_verdicts_by_policy on audit_verdicts (policy_namespace, policy_name, observed_at desc)',
+]
+
+/**
+ * `audit_queue` holds the flows that are not judged yet; ingest writes it while there are policies. `scope`: policies of earlier
+ * generations have judged the flow.
+ */
+const auditedPolicies = [
+  `create table audit_objects (
+    kind text collate "C" not null,
+    namespace text collate "C" not null,
+    name text collate "C" not null,
+    uid text not null,
+    semantics text not null,
+    manifest jsonb not null,
+    generation bigint not null,
+    updated_at timestamptz not null,
+    primary key (kind, namespace, name)
+  )`,
+  `create table audit_state (
+    is_only boolean primary key default true check (is_only),
+    generation bigint not null default 0,
+    backfill_from bigint
+  )`,
+  'insert into audit_state default values',
+  `create table audit_queue (
+    queue_id bigint generated always as identity primary key,
+    day date not null,
+    flow_key uuid not null,
+    scope bigint not null default 0
+  )`,
+  'create index audit_queue_by_flow on audit_queue (day, flow_key)',
+  `create table audit_sets (
+    semantics text primary key,
+    evaluated bigint not null,
+    allowed bigint not null,
+    would_deny bigint not null,
+    unknown bigint not null,
+    dropped bigint not null,
+    judged_at timestamptz
+  )`,
+  `create table audit_counters (
+    kind text collate "C" not null,
+    namespace text collate "C" not null,
+    name text collate "C" not null,
+    evaluated bigint not null,
+    allowed bigint not null,
+    would_deny bigint not null,
+    primary key (kind, namespace, name)
+  )`,
+  `create table audit_offenders (
+    kind text collate "C" not null,
+    namespace text collate "C" not null,
+    name text collate "C" not null,
+    peer text collate "C" not null,
+    flows bigint not null,
+    last_seen timestamptz not null,
+    primary key (kind, namespace, name, peer)
+  )`,
 ]

@@ -2,6 +2,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Failure } from '#base/failure'
 import type { Instant } from '#flows/instant'
+import { hasAuditPolicies, putAuditObjects, readAuditObjects, removeAuditObjects } from './audit-objects'
+import { auditPass } from './audit-pass'
+import { readAuditSummary } from './audit-summary'
 import { foldEdges, readEdges } from './edges'
 import { openEmbedded } from './embedded-engine'
 import type { Engine } from './engine'
@@ -110,6 +113,13 @@ export function storeOf(engine: Engine, notices: readonly string[], database: st
     serviceByName: (namespace, name) => serviceByName(engine, namespace, name),
     edges: (query, page) => readEdges(engine, query, page),
     verdicts: (query, limit) => readVerdicts(engine, query, limit),
+    audit: {
+      objects: () => readAuditObjects(engine),
+      put: (objects, how) => putAuditObjects(engine, objects, how),
+      remove: (keys) => removeAuditObjects(engine, keys),
+      summary: () => readAuditSummary(engine),
+      hasPolicies: () => hasAuditPolicies(engine),
+    },
     passes: passesOf(engine),
     listen: events.listen,
     health: (waitMillis) => health(engine, waitMillis ?? healthMillis),
@@ -132,6 +142,7 @@ function passesOf(engine: Engine): StorePasses {
         made: await ensureDays(session, daysFrom(now, daysAhead)),
       })),
     vacuum: () => vacuum(engine),
+    audit: (now, settings) => auditPass(engine, now, settings),
   }
 }
 

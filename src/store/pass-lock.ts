@@ -12,6 +12,7 @@ const lockNumbers = {
   'fold-edges': 5,
   vacuum: 6,
   'ensure-partitions': 7,
+  audit: 8,
 } as const
 
 export type LockName = keyof typeof lockNumbers

@@ -10,7 +10,7 @@ import { limitOf, pageOf, readCursor } from './paging'
 import { readWorkload } from './pod-rows'
 import type { Page, PageRequest } from './store'
 
-type FlowRow = {
+export type FlowRow = {
   readonly day: string
   readonly flow_id: string
   readonly first_seen: Instant
@@ -44,7 +44,7 @@ type FlowRow = {
   readonly rejected_name: string | null
 }
 
-const flowColumns = `f.day, f.flow_id, f.first_seen, f.last_seen, f.hits, f.pod_namespace, f.pod_name, f.pod_uid, f.pod_ip,
+export const flowColumns = `f.day, f.flow_id, f.first_seen, f.last_seen, f.hits, f.pod_namespace, f.pod_name, f.pod_uid, f.pod_ip,
   f.pod_workload_kind, f.pod_workload_name, f.direction, f.protocol, f.own_port, f.peer_ip, f.peer_port, f.decision, f.peer_kind,
   f.peer_namespace, f.peer_name, f.peer_uid, f.peer_workload_kind, f.peer_workload_name, f.peer_resolved_at, f.peer_outcome,
   f.rejected_reason, f.rejected_kind, f.rejected_namespace, f.rejected_name,
@@ -80,7 +80,7 @@ export async function flowsByKeys(session: Session, keys: readonly string[]): Pr
   return rows.map(readFlow)
 }
 
-function readFlow(row: FlowRow): StoredFlow {
+export function readFlow(row: FlowRow): StoredFlow {
   return {
     id: row.flow_id,
     day: row.day,

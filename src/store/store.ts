@@ -3,6 +3,9 @@ import type { FlowFilter } from '#flows/filter'
 import type { BadRow, IncomingFlow, StoredFlow } from '#flows/flow'
 import type { DeathReason, HolderAnswer, Labels, PeerKind, ServiceAddressKind, Workload } from '#flows/holder'
 import type { Instant } from '#flows/instant'
+import type { AuditPassDone, AuditPassSettings, AuditStore, StoredVerdict } from './audit-store'
+
+export type { StoredVerdict } from './audit-store'
 
 export type Store = {
   readonly engine: 'embedded' | 'postgres'
@@ -41,6 +44,7 @@ export type Store = {
   readonly edges: (query: EdgeQuery, page: PageRequest) => Promise<Page<Edge>>
   /** Newest first. */
   readonly verdicts: (query: VerdictQuery, limit: number) => Promise<readonly StoredVerdict[]>
+  readonly audit: AuditStore
   readonly passes: StorePasses
   /** Live events, of this broker and of others on the same database; the answer ends it. */
   readonly listen: (onEvent: (event: StoreEvent) => void) => Promise<() => Promise<void>>
@@ -235,21 +239,6 @@ export type VerdictQuery = {
   readonly direction?: 'Ingress' | 'Egress'
 }
 
-/** What a policy that is only watched would have done to a flow. */
-export type StoredVerdict = {
-  readonly id: number
-  readonly policyUid: string
-  readonly policyNamespace: string
-  readonly policyName: string
-  readonly direction: 'Ingress' | 'Egress'
-  readonly source: { readonly namespace: string | null; readonly pod: string | null }
-  readonly destination: { readonly namespace: string | null; readonly pod: string | null; readonly port: number }
-  readonly protocol: string
-  readonly reason: string | null
-  readonly observedAt: Instant
-  readonly verdict: 'Allow' | 'WouldDeny'
-}
-
 /** Opaque: the place in the order where the next page begins. */
 export type Cursor = string
 
@@ -285,6 +274,8 @@ export type StorePasses = {
   readonly ensurePartitions: (now: Instant) => Promise<PassAnswer<{ readonly made: number }>>
   /** Only the embedded database needs it: it has no autovacuum. */
   readonly vacuum: () => Promise<PassAnswer<{ readonly vacuumed: boolean }>>
+  /** Judges the flows that wait for policies in audit mode, each once. */
+  readonly audit: (now: Instant, settings: AuditPassSettings) => Promise<PassAnswer<AuditPassDone>>
 }
 
 export type RetentionSettings = {

@@ -11,6 +11,8 @@ const tables = [
   'ingest_batches',
   'service_addresses',
   'services',
+  'audit_queue',
+  'audit_verdicts',
   'flows',
 ]
 

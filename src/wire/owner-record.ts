@@ -200,7 +200,7 @@ export function printServiceAnswer(service: AnswerableService): ServiceAnswer {
 }
 
 /** Of the manifest that is kept; the API's defaults are filled in. */
-function servicePortsOf(record: unknown): Static<typeof ServicePortRecord>[] {
+export function servicePortsOf(record: unknown): Static<typeof ServicePortRecord>[] {
   const spec = isJsonObject(record) ? record.spec : undefined
   const listed = isJsonObject(spec) && Array.isArray(spec.ports) ? spec.ports.filter(isJsonObject) : []
   return listed.flatMap(({ protocol, port, targetPort, nodePort }) => {

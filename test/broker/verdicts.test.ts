@@ -44,7 +44,7 @@ test.skipIf(!found.ok)(
   },
 )
 
-test('32: until flows are audited there are none', async () => {
+test('32: until policies are in audit mode there are none', async () => {
   const broker = await openBroker({})
   expect(await broker.read('/audit/verdicts')).toEqual([])
   await broker.stop()

@@ -72,7 +72,8 @@ async function open(kind: Kind): Promise<OpenStore> {
 async function empty(engine: Engine): Promise<void> {
   await engine.query({
     text: `truncate flows, pods, pod_addresses, node_addresses, services, service_addresses, node_ports, ingest_batches, edge_deltas,
-      edges, label_sets restart identity cascade`,
+      edges, label_sets, audit_objects, audit_queue, audit_sets, audit_counters, audit_offenders, audit_verdicts restart identity cascade`,
   })
   await engine.query({ text: 'delete from edge_ends where end_id > 3' })
+  await engine.query({ text: 'update audit_state set generation = 0, backfill_from = null' })
 }

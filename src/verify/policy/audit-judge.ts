@@ -177,11 +177,25 @@ function peerName({ identity }: PeerEnd, party: AuditParty): string {
   return identity.kind === 'service' ? `${identity.namespace}/svc/${identity.name}` : party.name
 }
 
-type Pair = {
+export type Pair = {
   readonly source: AuditParty
   readonly target: AuditParty
   readonly protocol: PortedProtocol
   readonly port: number
+}
+
+/** What the policies see of a flow: one pair, or one for each kind of backend of a Service; none where nobody can be told. */
+export function pairsOf(judge: AuditJudge, flow: ObservedFlow): readonly Pair[] {
+  const protocol = flow.protocol.toUpperCase()
+  const port = connectedPort(flow)
+  const own = ownPartyOf(judge, ownEndOf(judge.ends, flow))
+  if (!isPorted(protocol) || port === undefined || own === null) return []
+  const peer = peerEndOf(judge.ends, flow)
+  const isEgress = flow.direction === 'EGRESS'
+  return placesOf(judge, { own, peer, protocol, port, isEgress }).map((place) => {
+    const [source, target] = isEgress ? [own, place.party] : [place.party, own]
+    return { source, target, protocol, port: isSameAtEveryPort(peer) ? port : place.port }
+  })
 }
 
 /** Undefined for what is allowed. */
@@ -200,7 +214,7 @@ function judgePair(judge: AuditJudge, pair: Pair): ClassVerdict | undefined {
   return made
 }
 
-function nearnessBetween(source: AuditParty, target: AuditParty): Nearness {
+export function nearnessBetween(source: AuditParty, target: AuditParty): Nearness {
   if (source.isOnHost || target.isOnHost) return nearnessOf(source.party, target.party)
   if (source.party.kind !== 'pod' || target.party.kind !== 'pod' || source.of.id !== target.of.id) return 'apart'
   return keyOf(source.party.pod.meta) === keyOf(target.party.pod.meta) ? 'same-pod' : 'apart'
