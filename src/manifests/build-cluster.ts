@@ -96,10 +96,16 @@ function reportSkipped(draft: Draft): void {
 function clusterOf(draft: Draft): Cluster {
   const { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds } = draft
   const { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups } = draft
-  const { ciliumIdentities, ciliumEndpoints, ciliumNodes } = draft
+  const { ciliumIdentities, ciliumEndpoints, ciliumNodes, egressGatewayPolicies, localRedirectPolicies } = draft
   const objects = { services, pods, slices, endpoints, nodes, namespaces, configMaps }
   const policies = { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups }
-  const ofCilium = { ciliumIdentities, ciliumEndpoints, ciliumNodes }
+  const ofCilium = {
+    ciliumIdentities,
+    ciliumEndpoints,
+    ciliumNodes,
+    egressGatewayPolicies,
+    localRedirectPolicies,
+  }
   const { trafficPolicies, trafficPolicyBindings, vpcAttachments, edgeServices, edgeAttachments } = draft
   const traffic = { trafficPolicies, trafficPolicyBindings, vpcAttachments, edgeServices, edgeAttachments }
   return { ...objects, ...policies, ...ofCilium, ...traffic, workloads: workloadsOf(draft), skippedKinds }

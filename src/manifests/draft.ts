@@ -1,6 +1,7 @@
 /** A cluster while it is being read: open maps, and what the texts left for later steps to fill in. */
 import type { Finding, Origin } from '#base/finding'
 import { printOrigin } from '#base/finding'
+import type { CiliumEgressGatewayPolicy, CiliumLocalRedirectPolicy } from '#model/cilium-network'
 import type {
   CiliumCidrGroup,
   CiliumEndpointObject,
@@ -59,6 +60,8 @@ export type Draft = {
   readonly ciliumIdentities: Map<string, CiliumIdentityObject>
   readonly ciliumEndpoints: Map<string, CiliumEndpointObject>
   readonly ciliumNodes: Map<string, CiliumNodeObject>
+  readonly egressGatewayPolicies: Map<string, CiliumEgressGatewayPolicy>
+  readonly localRedirectPolicies: Map<string, CiliumLocalRedirectPolicy>
   readonly trafficPolicies: Map<string, TrafficPolicy>
   readonly trafficPolicyBindings: Map<string, TrafficPolicyBinding>
   readonly vpcAttachments: Map<string, VpcAttachment>
@@ -91,6 +94,8 @@ export function newDraft(): Draft {
     ciliumIdentities: new Map(),
     ciliumEndpoints: new Map(),
     ciliumNodes: new Map(),
+    egressGatewayPolicies: new Map(),
+    localRedirectPolicies: new Map(),
     trafficPolicies: new Map(),
     trafficPolicyBindings: new Map(),
     vpcAttachments: new Map(),

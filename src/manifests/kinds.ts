@@ -5,6 +5,7 @@ import { trafficGroup, trafficGroupAlias } from '#model/traffic-policy'
 import type { WorkloadKind } from '#model/workload'
 import { assume, type Draft, keep, keepAs, keepWorkload } from './draft'
 import { parseCidrGroup, parseCiliumEndpoint, parseCiliumIdentity, parseCiliumNode } from './kinds/cilium-identities'
+import { parseCiliumEndpointSlice, parseEgressGatewayPolicy, parseLocalRedirectPolicy } from './kinds/cilium-network'
 import { parseCiliumPolicy } from './kinds/cilium-policy'
 import { parseConfigMap } from './kinds/config-map'
 import { parseEndpointSlice } from './kinds/endpoint-slice'
@@ -56,6 +57,9 @@ export const kinds: ReadonlyMap<string, KindRow> = new Map<string, KindRow>([
   ['CiliumIdentity', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumIdentity }],
   ['CiliumEndpoint', { groups: ['cilium.io'], isNamespaced: true, add: addCiliumEndpoint }],
   ['CiliumNode', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumNode }],
+  ['CiliumEndpointSlice', { groups: ['cilium.io'], isNamespaced: false, add: addCiliumEndpointSlice }],
+  ['CiliumEgressGatewayPolicy', { groups: ['cilium.io'], isNamespaced: false, add: addEgressGatewayPolicy }],
+  ['CiliumLocalRedirectPolicy', { groups: ['cilium.io'], isNamespaced: true, add: addLocalRedirectPolicy }],
   ['TrafficPolicy', trafficRow(parseTrafficPolicy, (draft) => draft.trafficPolicies)],
   ['TrafficPolicyBinding', trafficRow(parseTrafficPolicyBinding, (draft) => draft.trafficPolicyBindings)],
   ['VPCAttachment', trafficRow(parseVpcAttachment, (draft) => draft.vpcAttachments)],
@@ -156,9 +160,30 @@ function addCiliumIdentity(root: Fields, meta: Meta, draft: Draft): void {
 }
 
 function addCiliumEndpoint(root: Fields, meta: Meta, draft: Draft): void {
+  if (draft.ciliumEndpoints.get(`${meta.namespace}/${meta.name}`)?.meta.kind === 'CiliumEndpointSlice') {
+    draft.ciliumEndpoints.delete(`${meta.namespace}/${meta.name}`)
+  }
   keep(draft, draft.ciliumEndpoints, parseCiliumEndpoint(root, meta))
 }
 
 function addCiliumNode(root: Fields, meta: Meta, draft: Draft): void {
   keep(draft, draft.ciliumNodes, parseCiliumNode(root, meta))
+}
+
+/** An endpoint's own object tells more and counts before its part of a slice. */
+function addCiliumEndpointSlice(root: Fields, meta: Meta, draft: Draft): void {
+  for (const endpoint of parseCiliumEndpointSlice(root, meta)) {
+    const key = `${endpoint.meta.namespace}/${endpoint.meta.name}`
+    if (!draft.ciliumEndpoints.has(key)) draft.ciliumEndpoints.set(key, endpoint)
+  }
+}
+
+function addEgressGatewayPolicy(root: Fields, meta: Meta, draft: Draft): void {
+  const policy = parseEgressGatewayPolicy(root, meta)
+  if (policy !== undefined) keep(draft, draft.egressGatewayPolicies, policy)
+}
+
+function addLocalRedirectPolicy(root: Fields, meta: Meta, draft: Draft): void {
+  const policy = parseLocalRedirectPolicy(root, placedMeta(root, meta))
+  if (policy !== undefined) keep(draft, draft.localRedirectPolicies, policy)
 }

@@ -126,9 +126,11 @@ export type CiliumIdentityObject = {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** A CiliumEndpoint, of which the identity counts. */
+/** A CiliumEndpoint, or its part of a CiliumEndpointSlice. */
 export type CiliumEndpointObject = {
   readonly meta: Meta
+  /** The number of the endpoint on its node. */
+  readonly id?: number
   readonly identity?: number
   readonly labels: readonly string[]
   readonly addresses: readonly string[]
@@ -142,6 +144,8 @@ export type CiliumNodeObject = {
   /** Of the health endpoint and of the ingress endpoint. */
   readonly healthIps: readonly string[]
   readonly ingressIps: readonly string[]
+  /** Of `spec.encryption.key`; 0 without encryption. */
+  readonly encryptionKey: number
 }
 
 /** Types of ICMP by name. Mirrors pkg/policy/api/icmp.go, Cilium 1.16 to 1.19, its slip `RouterSelection` included. */

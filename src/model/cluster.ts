@@ -1,4 +1,5 @@
 /** A cluster: a parsed, immutable set of objects, each kind keyed by `namespace/name`. */
+import type { CiliumEgressGatewayPolicy, CiliumLocalRedirectPolicy } from './cilium-network'
 import type {
   CiliumCidrGroup,
   CiliumEndpointObject,
@@ -37,6 +38,8 @@ export type Cluster = {
   readonly ciliumIdentities: ReadonlyMap<string, CiliumIdentityObject>
   readonly ciliumEndpoints: ReadonlyMap<string, CiliumEndpointObject>
   readonly ciliumNodes: ReadonlyMap<string, CiliumNodeObject>
+  readonly egressGatewayPolicies: ReadonlyMap<string, CiliumEgressGatewayPolicy>
+  readonly localRedirectPolicies: ReadonlyMap<string, CiliumLocalRedirectPolicy>
   readonly trafficPolicies: ReadonlyMap<string, TrafficPolicy>
   readonly trafficPolicyBindings: ReadonlyMap<string, TrafficPolicyBinding>
   readonly vpcAttachments: ReadonlyMap<string, VpcAttachment>
@@ -62,6 +65,8 @@ export const emptyCluster: Cluster = {
   ciliumIdentities: new Map(),
   ciliumEndpoints: new Map(),
   ciliumNodes: new Map(),
+  egressGatewayPolicies: new Map(),
+  localRedirectPolicies: new Map(),
   trafficPolicies: new Map(),
   trafficPolicyBindings: new Map(),
   vpcAttachments: new Map(),

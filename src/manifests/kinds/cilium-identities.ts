@@ -48,6 +48,8 @@ export function parseCiliumEndpoint(root: Fields, meta: Meta): CiliumEndpointObj
     addresses: addressing.flatMap((entry) => ['ipv4', 'ipv6'].flatMap((key) => addressOf(entry, key))),
   }
   if (number !== undefined) endpoint.identity = number
+  const id = numberAt(status, 'id', { from: 1, to: 65535, noun: 'a number of an endpoint' })
+  if (id !== undefined) endpoint.id = id
   return endpoint
 }
 
@@ -62,6 +64,7 @@ export function parseCiliumNode(root: Fields, meta: Meta): CiliumNodeObject {
     podCIDRs: itemsAt(mapAt(spec, 'ipam'), 'podCIDRs').length > 0 ? cidrsAt(mapAt(spec, 'ipam'), 'podCIDRs') : [],
     healthIps: ['ipv4', 'ipv6'].flatMap((key) => addressOf(mapAt(spec, 'health'), key)),
     ingressIps: ['ipv4', 'ipv6'].flatMap((key) => addressOf(mapAt(spec, 'ingress'), key)),
+    encryptionKey: numberAt(mapAt(spec, 'encryption'), 'key', { from: 0, to: 255, noun: 'a number of a key' }) ?? 0,
   }
 }
 
