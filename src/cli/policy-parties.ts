@@ -1,6 +1,6 @@
 /** The two ends of a connection as the command line names them: pods, workloads, Services, nodes, addresses, entities. */
 import { Failure } from '#base/failure'
-import { canonicalIp, explainBadIp, parseIp } from '#base/ip'
+import { canonicalIp, explainBadIp, type Family, type Ip, parseIp, printIp } from '#base/ip'
 import { compareText, listOf } from '#base/text'
 import { isEntity } from '#compile/identities/entities'
 import type { Cluster } from '#model/cluster'
@@ -13,7 +13,8 @@ import type { Party } from '#trace/policy/party'
 import { hasEnded } from '#trace/policy/party-facts'
 import { ownerOf } from '#verify/policy/pod-owner'
 
-export type NamedParty = { readonly name: string; readonly party: Party }
+/** `family` is that of the address by which it is named, if it is. */
+export type NamedParty = { readonly name: string; readonly party: Party; readonly family?: Family }
 
 /** A Service stands for its backends, which depend on the port. */
 export type PolicyEnd =
@@ -23,7 +24,13 @@ export type PolicyEnd =
       readonly parties: readonly [NamedParty, ...NamedParty[]]
       readonly note?: string
     }
-  | { readonly kind: 'service'; readonly name: string; readonly service: Service; readonly note?: string }
+  | {
+      readonly kind: 'service'
+      readonly name: string
+      readonly service: Service
+      readonly family?: Family
+      readonly note?: string
+    }
 
 export type EndSetting = {
   readonly cluster: Cluster
@@ -66,8 +73,14 @@ function parseWord(text: string, setting: EndSetting): PolicyEnd {
   throw usage(`${setting.flag} ${text} is an entity of Cilium; add --semantics cilium, or name ${forms}`)
 }
 
-function single(name: string, party: Party, note?: string): PolicyEnd {
-  return { kind: 'parties', name, parties: [{ name, party }], ...(note !== undefined && { note }) }
+function single(name: string, party: Party): PolicyEnd {
+  return { kind: 'parties', name, parties: [{ name, party }] }
+}
+
+function byAddress(name: string, party: Party, ip: Ip): PolicyEnd {
+  const noun = party.kind === 'node' ? '' : 'pod '
+  const note = `${printIp(ip)} is the address of ${noun}${name.replace('node/', 'node ')}`
+  return { kind: 'parties', name, parties: [{ name, party, family: ip.family }], note }
 }
 
 /** An address that the input knows is its holder's. */
@@ -77,20 +90,18 @@ function addressEnd(setting: EndSetting, text: string): PolicyEnd {
   if (ip === undefined) throw usage(explainBadIp(text))
   const node = [...cluster.nodes.values()].find((one) => nodeIps(one).includes(text))
   if (node !== undefined) {
-    const { name } = node.meta
-    return single(`node/${name}`, { kind: 'node', node }, `${text} is the address of node ${name}`)
+    return byAddress(`node/${node.meta.name}`, { kind: 'node', node }, ip)
   }
   const pod = [...cluster.pods.values()].find((one) => one.podIPs.includes(text) && !hasEnded(one))
   if (pod !== undefined) {
-    const name = nameOf(pod)
-    return single(name, { kind: 'pod', pod }, `${text} is the address of pod ${name}`)
+    return byAddress(nameOf(pod), { kind: 'pod', pod }, ip)
   }
   const service = [...cluster.services.values()].find((one) => addressesOf(one).includes(text))
   if (service === undefined) return single(text, { kind: 'address', ip })
   const end = serviceEnd(setting, `${service.meta.namespace}/${service.meta.name}`)
   if (flag === '--source')
     throw usage(`--source ${text} is the address of ${end.name}, which sends nothing; name its pods`)
-  return { ...end, note: `${text} is an address of ${end.name}` }
+  return { ...end, family: ip.family, note: `${text} is an address of ${end.name}` }
 }
 
 function addressesOf(service: Service): readonly string[] {
@@ -181,7 +192,7 @@ function endOfKind(setting: EndSetting, { namespace, kind: word, name }: Named):
   return workloadEnd(setting, { namespace, kind: kind ?? word, name })
 }
 
-function serviceEnd({ cluster, flag }: EndSetting, key: string): PolicyEnd {
+function serviceEnd({ cluster, flag }: EndSetting, key: string): Extract<PolicyEnd, { kind: 'service' }> {
   const service = cluster.services.get(key)
   if (service !== undefined) return { kind: 'service', name: `Service ${key}`, service }
   throw notFound(`${flag}: no Service is named ${key}`, [...cluster.services.keys()], 'Service')

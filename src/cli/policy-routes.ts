@@ -1,6 +1,6 @@
 /** The connections that a source, a target and a port stand for: every pod with every pod, and a Service's port with its backends. */
 import { Failure } from '#base/failure'
-import { printIp } from '#base/ip'
+import { type Family, printIp } from '#base/ip'
 import { countOf, listOf } from '#base/text'
 import type { PolicyProtocol } from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
@@ -8,7 +8,7 @@ import { type EndpointSlice, serviceNameLabel } from '#model/endpoint-slice'
 import { keyOf } from '#model/meta'
 import { isHeadless, type Service } from '#model/service'
 import type { Party, PartyConnection } from '#trace/policy/party'
-import { namedPorts } from '#trace/policy/party-facts'
+import { commonFamilies, familiesOf, namedPorts } from '#trace/policy/party-facts'
 import { type Backend, routesOf, type ServiceRoute } from '#verify/policy/service-rows'
 import type { NamedParty, PolicyEnd } from './policy-parties'
 
@@ -39,21 +39,56 @@ export function routesBetween(input: Input, request: RouteRequest): Routes {
   const reached =
     target.kind === 'service' ? throughService(input, target.service, request) : directly(target.parties, request)
   const pairs = source.parties.flatMap((from) =>
-    reached.ends.map(({ target: to, port }): Route => {
-      const connection = {
-        source: from.party,
-        target: to.party,
-        protocol: request.protocol,
-        ...(port !== undefined && { port }),
-      }
-      return { source: from, target: to, connection, isSamePod: isSame(from.party, to.party) }
-    }),
+    reached.ends.flatMap(({ target: to, port }) =>
+      familiesOfPair(input.cluster, { from, to, request }).map(({ target, family }): Route => {
+        const connection = {
+          source: from.party,
+          target: to.party,
+          protocol: request.protocol,
+          ...(port !== undefined && { port }),
+          ...(family !== undefined && { family }),
+        }
+        return { source: from, target, connection, isSamePod: isSame(from.party, to.party) }
+      }),
+    ),
   )
-  // A pod of a workload that talks to its own workload means the others, where there are any.
-  const others = pairs.filter(({ isSamePod }) => !isSamePod)
-  const [first, ...rest] = others.length > 0 ? others : pairs
+  checkFamilies(source.parties, reached.ends)
+  // A pod of a workload that talks to its own workload means the others, where there are any, and no client an address of a
+  // family that it has not, where there is another.
+  const others = preferring(pairs, ({ isSamePod }) => !isSamePod)
+  const [first, ...rest] = preferring(others, (route) => canBe(input.cluster, route))
   if (first === undefined) throw usage('there is nothing to connect')
   return { routes: [first, ...rest], notes: [...notes, ...reached.notes] }
+}
+
+type Pair = { readonly from: NamedParty; readonly to: NamedParty; readonly request: RouteRequest }
+type OverFamily = { readonly target: NamedParty; readonly family: Family | undefined }
+
+/** Ranges may tell the families of two pods apart; of ICMP each version is of one family. */
+function familiesOfPair(cluster: Cluster, { from, to, request }: Pair): readonly OverFamily[] {
+  const told = to.family ?? from.family
+  if (told !== undefined) return [{ target: to, family: told }]
+  const common = commonFamilies(cluster, from.party, to.party)
+  const isIcmp = request.protocol === 'ICMP' || request.protocol === 'ICMPv6'
+  if (common.length < 2 || isIcmp) return [{ target: to, family: undefined }]
+  return common.map((family) => ({ target: { ...to, name: `${to.name} (${familyNames[family]})` }, family }))
+}
+
+function preferring(routes: readonly Route[], isFine: (route: Route) => boolean): readonly Route[] {
+  const fine = routes.filter(isFine)
+  return fine.length > 0 ? fine : routes
+}
+
+function canBe(cluster: Cluster, { source, connection: { family } }: Route): boolean {
+  const own = source.family === undefined ? familiesOf(cluster, source.party) : [source.family]
+  return family === undefined || own.length === 0 || own.includes(family)
+}
+
+/** Addresses of one pod may be of both families: what is asked is the one that is named. */
+function checkFamilies([source]: readonly NamedParty[], ends: Reached['ends']): void {
+  const told = ends.flatMap(({ target }) => target.family ?? [])
+  if (source?.family === undefined || told.length === 0 || told.includes(source.family)) return
+  throw usage('--source and --to are addresses of two families, so that no packet goes between them; name two of one')
 }
 
 function usage(sentence: string): Failure {
@@ -105,7 +140,9 @@ function throughService({ cluster, slices }: Input, service: Service, request: R
   const own = slices.filter(
     ({ meta }) => meta.namespace === service.meta.namespace && meta.labels[serviceNameLabel] === service.meta.name,
   )
-  const route = routeOf(service, routesOf(cluster, service, own), request)
+  const whole = routeOf(service, routesOf(cluster, service, own), request)
+  const family = request.target.kind === 'service' ? request.target.family : undefined
+  const route = { ...whole, backends: whole.backends.filter((one) => family === undefined || one.family === family) }
   const [first, ...rest] = route.backends
   if (first === undefined) {
     throw new Failure(
@@ -114,16 +151,21 @@ function throughService({ cluster, slices }: Input, service: Service, request: R
     )
   }
   const backends = [first, ...rest]
+  const isDual = new Set(backends.map((backend) => backend.family)).size > 1
   return {
-    ends: backends.map((backend) => ({ target: nameOf(backend), port: backend.port })),
+    ends: backends.map((backend) => ({ target: nameOf(backend, isDual), port: backend.port })),
     notes: [noteOf(service, route), ...noteOutside(service, request)],
   }
 }
 
-function nameOf({ party }: Backend): NamedParty {
-  if (party.kind === 'pod') return { name: keyOf(party.pod.meta), party }
-  return { name: party.kind === 'address' ? printIp(party.ip) : 'backend', party }
+/** Of two families each pod is two backends. */
+function nameOf({ party, family }: Backend, isDual: boolean): NamedParty {
+  if (party.kind === 'address') return { name: printIp(party.ip), party, family }
+  const name = party.kind === 'pod' ? keyOf(party.pod.meta) : 'backend'
+  return { name: isDual ? `${name} (${familyNames[family]})` : name, party, family }
 }
+
+const familyNames: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' }
 
 function routeOf(service: Service, routes: readonly ServiceRoute[], { port, protocol }: RouteRequest): ServiceRoute {
   const own = routes.filter((route) => route.protocol === protocol)

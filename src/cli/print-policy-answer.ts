@@ -90,8 +90,9 @@ function printReason({ sentence, origin, path }: PolicyReason): string {
   return where.length === 0 ? sentence : `${sentence} (${where.join(', ')})`
 }
 
-function printRule({ sentence, origin, path, decides }: RuleReport): string {
-  const effect = decides ? '' : ', but what goes before it decides'
+function printRule({ sentence, origin, path, decides, isCertain }: RuleReport): string {
+  const open = ', if it matches, which the input does not tell'
+  const effect = decides ? '' : isCertain ? ', but what goes before it decides' : open
   return `${sentence}${effect} (${path}, ${printOrigin(origin)})`
 }
 

@@ -191,8 +191,12 @@ function judge(lane: Lane, cases: readonly CiliumCase[], at: LanePoint): Judgeme
   const decision = decideAll(cases, at)
   const views = cases.flatMap((one): readonly CaseView[] => {
     const { open, closed } = one.maps()
-    const maps = open === closed ? [open] : [open, closed]
-    return maps.map((map) => ({ lane, at, one, fate: fateBy(map, one, at) }))
+    const opened = { lane, at, one, fate: fateBy(open, one, at) }
+    if (open === closed) return [opened]
+    const shut = { lane, at, one, fate: fateBy(closed, one, at) }
+    // Where both decide alike, what is certain is told: allows without those that may be, and denies in spite of them.
+    if (decisionOf(opened.fate) !== decisionOf(shut.fate)) return [opened, shut]
+    return [decisionOf(shut.fate) === 'allowed' ? shut : opened]
   })
   const reasons = dedupe([...undecided(lane, cases, views), ...views.slice(0, 4).flatMap(reasonsOfFate)])
   const [

@@ -66,7 +66,9 @@ function reasonOfPassing({ lane, at, one }: CaseView, fate: Extract<CiliumFate, 
     }
   }
   const names =
-    chosen === undefined ? '' : `${namesOf(chosen)} allows ${describePoint(at)} ${sideOf(lane)} (${one.peer.title})`
+    chosen === undefined
+      ? ''
+      : `${namesOf(chosen)} ${verbOf(chosen, 'allow')} ${describePoint(at)} ${sideOf(lane)} (${one.peer.title})`
   return { code: 'cilium.rule-allows', sentence: names, ...placeOf(chosen?.origins[0]) }
 }
 
@@ -81,11 +83,11 @@ function reasonOfDrop({ lane, at, one }: CaseView, drop: number, lookup: PolicyL
   const code = `cilium.drop-${drop}`
   const end = `dropped with ${printDrop(drop)}`
   if (drop === 181 && lookup !== undefined) {
-    const sentence = `${namesOf(lookup.chosen)} denies ${describePoint(at)} ${sideOf(lane)} (${one.peer.title}): ${end}`
+    const sentence = `${namesOf(lookup.chosen)} ${verbOf(lookup.chosen, 'deny')} ${describePoint(at)} ${sideOf(lane)} (${one.peer.title}): ${end}`
     return { code, sentence, ...placeOf(lookup.chosen.origins[0]) }
   }
   if (drop === 189 && lookup !== undefined) {
-    const sentence = `${namesOf(lookup.chosen)} allows it only to ends that have authenticated each other, and these have not: ${end}`
+    const sentence = `${namesOf(lookup.chosen)} ${verbOf(lookup.chosen, 'allow')} it only to ends that have authenticated each other, and these have not: ${end}`
     return { code, sentence, ...placeOf(lookup.chosen.origins[0]) }
   }
   if (drop === 170) return { code, sentence: `pods may not send UDP to the port that nodes encapsulate with: ${end}` }
@@ -174,12 +176,21 @@ export function changesOf({ lane, at, one, fate }: CaseView): readonly string[] 
   return []
 }
 
-function namesOf({ origins }: PolicyEntry): string {
+function namesOf(entry: PolicyEntry): string {
+  return listOf(ruleNames(entry), 5)
+}
+
+function ruleNames({ origins }: PolicyEntry): readonly string[] {
   const names = origins.map(({ source, rule }) => {
     const { kind, namespace, name } = source.object
     return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`} ${describeRule(rule)}`
   })
-  return listOf([...new Set(names)], 5)
+  return [...new Set(names)]
+}
+
+function verbOf(entry: PolicyEntry, verb: 'allow' | 'deny'): string {
+  if (ruleNames(entry).length > 1) return verb
+  return verb === 'allow' ? 'allows' : 'denies'
 }
 
 export function sideOf({ direction, peer }: Lane): string {

@@ -45,7 +45,8 @@ export function describeRule({ path, name }: PolicyRule): string {
 }
 
 /** `TCP 80`, `ICMP type 8`. */
-export function describePoint({ protocol, port }: LanePoint): string {
+export function describePoint({ protocol, port, isStretch }: LanePoint): string {
+  if (isStretch === true) return 'these ports'
   if (protocol === 'ICMP' || protocol === 'ICMPv6') return `${protocol} type ${port}`
   return hasPorts(protocol) ? `${protocol} ${port}` : protocol
 }

@@ -1,4 +1,5 @@
 /** One connection between two parties: may it pass, says which rule, and what would change it. */
+import type { Family } from '#base/ip'
 import type { Direction } from '#compile/policy/policy-rule'
 import type { Decision, DirectionAnswer, PolicyAnswer, PolicyReason } from './answer'
 import { classOf } from './classify'
@@ -8,7 +9,7 @@ import { explainOthers } from './explain-others'
 import { judgeDirection } from './judge-direction'
 import type { LaneEnds } from './lane'
 import type { Party, PartyClass, PartyConnection } from './party'
-import { commonFamily, hasEnded, nearnessOf, shareNoFamily } from './party-facts'
+import { commonFamily, familiesOf, hasEnded, nearnessOf, shareNoFamily } from './party-facts'
 import type { PolicyWorld } from './policy-world'
 import { reportRule } from './report-rule'
 import type { LanePoint } from './semantics'
@@ -18,8 +19,14 @@ export function evaluate(world: PolicyWorld, connection: PartyConnection): Polic
   const { source, target, protocol } = connection
   const ended = [source, target].find((party) => party.kind === 'pod' && hasEnded(party.pod))
   if (ended !== undefined) return answerEnded(ended)
-  if (shareNoFamily(world.cluster, source, target)) return answerApart(source, target)
-  const family = connection.family ?? commonFamily(world.cluster, source, target)
+  const families = [source, target].map((party) => familiesOf(world.cluster, party))
+  const haveBoth = (one: Family): boolean => families.every((own) => own.length === 0 || own.includes(one))
+  const isApart =
+    connection.family === undefined ? shareNoFamily(world.cluster, source, target) : !haveBoth(connection.family)
+  if (isApart) return answerApart(source, target)
+  const icmp = protocol === 'ICMP' ? 'ipv4' : protocol === 'ICMPv6' ? 'ipv6' : undefined
+  const common = icmp !== undefined && haveBoth(icmp) ? icmp : commonFamily(world.cluster, source, target)
+  const family = connection.family ?? common
   const echo = protocol === 'ICMP' ? 8 : protocol === 'ICMPv6' ? 128 : 0
   const { icmpCode } = connection
   const at = { protocol, port: connection.port ?? echo, ...(icmpCode !== undefined && { icmpCode }) }

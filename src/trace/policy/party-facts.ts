@@ -46,22 +46,25 @@ export function addressOf(cluster: Cluster, party: Party, family: Family | undef
 
 /** Empty when no address is known. */
 export function familiesOf(cluster: Cluster, party: Party): readonly Family[] {
-  return party.kind === 'address' ? [party.ip.family] : addressesOf(cluster, party).map(familyOf)
+  if (party.kind === 'address') return [party.ip.family]
+  return [...new Set(addressesOf(cluster, party).map(familyOf))]
 }
 
-/** The first family of the source that the target has too, or may have, where no address of one of them is known. */
-export function commonFamily(cluster: Cluster, source: Party, target: Party): Family | undefined {
+/** Those of the source that the target has too, or may have, where no address of one of them is known; the first one is usual. */
+export function commonFamilies(cluster: Cluster, source: Party, target: Party): readonly Family[] {
   const theirs = familiesOf(cluster, target)
   const ours = familiesOf(cluster, source)
-  if (ours.length === 0) return theirs[0]
-  return theirs.length === 0 ? ours[0] : ours.find((family) => theirs.includes(family))
+  if (ours.length === 0) return theirs
+  return theirs.length === 0 ? ours : ours.filter((family) => theirs.includes(family))
+}
+
+export function commonFamily(cluster: Cluster, source: Party, target: Party): Family | undefined {
+  return commonFamilies(cluster, source, target)[0]
 }
 
 /** Both have addresses, and none of one family: no packet goes between them. */
 export function shareNoFamily(cluster: Cluster, source: Party, target: Party): boolean {
-  const theirs = familiesOf(cluster, target)
-  const ours = familiesOf(cluster, source)
-  return ours.length > 0 && theirs.length > 0 && !ours.some((family) => theirs.includes(family))
+  return familiesOf(cluster, source).length > 0 && commonFamilies(cluster, source, target).length === 0
 }
 
 export function nodeOf(cluster: Cluster, { nodeName }: Pod): ClusterNode | undefined {

@@ -3,7 +3,7 @@ import { type Family, ipFromBigint, printIp } from '#base/ip'
 import { compareText } from '#base/text'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import type { Party } from '#trace/policy/party'
-import { addressOf, isOnHost } from '#trace/policy/party-facts'
+import { familiesOf, isOnHost } from '#trace/policy/party-facts'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { exposureRows } from './exposure'
 import type { Matrix, MatrixRow, OutsideEnd, WorkloadEnd } from './matrix'
@@ -45,17 +45,18 @@ function pairRows(lanes: Lanes, workloads: readonly WorkloadEnd[]): readonly Mat
   const ends = workloads.map((end) => ({
     end,
     id: lanes.classOf(end.members[0]),
-    family: addressOf(cluster, end.members[0], undefined)?.family,
+    families: familiesOf(cluster, end.members[0]).join(),
     isOnHost: end.members.some(isOnHost),
   }))
   const rows: MatrixRow[] = []
   for (const source of ends) {
     for (const target of ends) {
       if (source === target) continue
+      const isPlain = source.families === target.families && !source.families.includes(',')
       const conn =
         source.isOnHost || target.isOnHost
           ? lanes.textOnHost(source.end.members, target.end.members)
-          : source.family === target.family
+          : isPlain
             ? lanes.text(source.id, target.id)
             : lanes.textOf(source.end.members[0], target.end.members[0])
       if (conn !== '') rows.push({ src: source.end, dst: target.end, conn })

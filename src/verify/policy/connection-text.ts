@@ -19,9 +19,9 @@ function named(word: string, ranges: PortRanges | undefined): string {
   return mark(word, text)
 }
 
-/** Before each protocol, so that none of them looks certain: `unknown TCP 80; unknown UDP 53`. */
+/** Before each protocol, so that none of them looks certain: `unknown TCP 80; unknown UDP 53`. Nothing is `partly` twice. */
 export function mark(word: string, text: string): string {
-  return text.replaceAll(/(^|; )(?=.)/g, `$1${word} `)
+  return text.replaceAll(/(^|; )(?=.)(?!partly )/g, `$1${word} `)
 }
 
 function printPorts(ranges: PortRanges): string {

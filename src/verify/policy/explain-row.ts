@@ -1,15 +1,16 @@
 /** A row of the matrix with the reasons it rests on: ports in stretches that the same rules decide. */
 import { printOrigin } from '#base/finding'
+import type { Family } from '#base/ip'
 import { plainText } from '#base/text'
 import type { Direction } from '#compile/policy/policy-rule'
 import type { PolicyReason } from '#trace/policy/answer'
+import type { ConnectionSet } from '#trace/policy/decide'
 import { judgeDirection } from '#trace/policy/judge-direction'
 import { type LaneEnds, layLane } from '#trace/policy/lane'
 import type { Nearness, Party } from '#trace/policy/party'
-import { commonFamily, isOnHost, nearnessOf } from '#trace/policy/party-facts'
+import { commonFamilies, isOnHost, nearnessOf } from '#trace/policy/party-facts'
 import { cutPorts } from '#trace/policy/port-match'
-import { reportRule } from '#trace/policy/report-rule'
-import type { LanePoint, RuleAtPort } from '#trace/policy/semantics'
+import type { LanePoint } from '#trace/policy/semantics'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { allConnections, type MatrixProtocol, matrixProtocols, portsOf } from './connection-text'
 import type { MatrixEnd, MatrixRow, ServiceEnd, WorkloadEnd } from './matrix'
@@ -39,10 +40,28 @@ function partiesOf(end: Exclude<MatrixEnd, ServiceEnd>): WorkloadEnd['members'] 
 type Ends = { readonly source: Party; readonly target: Party }
 type BothEnds = Readonly<Record<Direction, LaneEnds>>
 
+/** Families that policies tell apart are told apart. */
 function explainEnds(world: PolicyWorld, ends: Ends): readonly string[] {
-  const both = bothEnds(world, ends)
+  const families = commonFamilies(world.cluster, ends.source, ends.target)
+  const [first = [], ...others] = families.map((family) => explainFamily(world, ends, family))
+  if (families.length === 0) return explainFamily(world, ends, undefined)
+  if (others.every((other) => other.join() === first.join())) return first
+  return families.flatMap((family, at) => {
+    const lines = [first, ...others][at] ?? []
+    return [`    over ${familyNames[family]}:${lines.length === 0 ? ' nothing' : ''}`, ...lines]
+  })
+}
+
+const familyNames: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' }
+
+function explainFamily(world: PolicyWorld, ends: Ends, family: Family | undefined): readonly string[] {
+  const both = bothEnds(world, ends, family)
   const groups = new Map<string, Map<MatrixProtocol, string[]>>()
-  for (const { protocol, from, to, text } of stretchesOf(world, ends, both)) {
+  for (const { protocol, from, to, text } of stretchesOf(
+    world,
+    betweenParties(world, ends.source, ends.target, family),
+    both,
+  )) {
     const ports = groups.get(text) ?? new Map<MatrixProtocol, string[]>()
     groups.set(text, ports)
     ports.set(protocol, [...(ports.get(protocol) ?? []), from === to ? `${from}` : `${from}-${to}`])
@@ -50,8 +69,7 @@ function explainEnds(world: PolicyWorld, ends: Ends): readonly string[] {
   return [...groups].flatMap(([text, ports]) => [`    ${printGroup(ports)}`, ...text.split('\n')])
 }
 
-function bothEnds(world: PolicyWorld, { source, target }: Ends): BothEnds {
-  const family = commonFamily(world.cluster, source, target)
+function bothEnds(world: PolicyWorld, { source, target }: Ends, family: Family | undefined): BothEnds {
   const nearness = nearnessOf(source, target)
   const from = { ...classOf(world, source, family), party: source }
   const to = { ...classOf(world, target, family), party: target }
@@ -67,8 +85,7 @@ function printGroup(ports: ReadonlyMap<MatrixProtocol, readonly string[]>): stri
 type Stretch = { readonly protocol: MatrixProtocol; readonly from: number; readonly to: number; readonly text: string }
 
 /** Ranges of the row, cut where a rule begins or ends, and joined again where that makes no difference. */
-function stretchesOf(world: PolicyWorld, { source, target }: Ends, both: BothEnds): readonly Stretch[] {
-  const set = betweenParties(world, source, target)
+function stretchesOf(world: PolicyWorld, set: ConnectionSet, both: BothEnds): readonly Stretch[] {
   const stretches: Stretch[] = []
   for (const protocol of matrixProtocols) {
     const cuts = cutsOf(world, both, protocol)
@@ -76,7 +93,7 @@ function stretchesOf(world: PolicyWorld, { source, target }: Ends, both: BothEnd
       const starts = [from, ...cuts.filter((cut) => cut > from && cut <= to)]
       for (const [at, start] of starts.entries()) {
         const end = (starts[at + 1] ?? to + 1) - 1
-        const text = reasonsAt(world, both, { protocol, port: start })
+        const text = reasonsAt(world, both, { protocol, port: start, isStretch: true })
         const last = stretches.at(-1)
         const isMore = last?.protocol === protocol && last.text === text && last.to + 1 === start
         if (isMore) stretches[stretches.length - 1] = { ...last, to: end }
@@ -97,25 +114,16 @@ function cutsOf(world: PolicyWorld, both: BothEnds, protocol: MatrixProtocol): r
 function reasonsAt(world: PolicyWorld, both: BothEnds, at: LanePoint): string {
   return (['egress', 'ingress'] as const)
     .flatMap((direction) => {
-      const { rules, judgement } = judgeDirection(world, direction, { ends: both[direction], at })
-      return judgement.because.map((reason, index) => {
-        const head = index === 0 ? `${direction} ${judgement.decision}:` : ''
-        return `      ${head.padEnd(16)} ${plainText(printReason(reason, rules, direction))}`
+      const { decision, because } = judgeDirection(world, direction, { ends: both[direction], at }).judgement
+      return because.map((reason, index) => {
+        const head = index === 0 ? `${direction} ${decision}:` : ''
+        return `      ${head.padEnd(16)} ${plainText(printReason(reason))}`
       })
     })
     .join('\n')
 }
 
-/** A rule is told whole, as one port of a stretch says nothing of the others. */
-function printReason(reason: PolicyReason, rules: readonly RuleAtPort[], direction: Direction): string {
-  const { path, origin } = reason
-  const rule = rules.find((one) => one.rule.path === path && isSameObject(one, reason))
-  const sentence = rule?.isCertain === true ? reportRule(rule, true, direction).sentence : reason.sentence
+function printReason({ sentence, path, origin }: PolicyReason): string {
   const where = [path ?? '', origin === undefined ? '' : printOrigin(origin)].filter((part) => part !== '')
   return where.length === 0 ? sentence : `${sentence} (${where.join(', ')})`
-}
-
-function isSameObject({ policy: { source } }: RuleAtPort, { object }: PolicyReason): boolean {
-  const { kind, namespace, name } = source.object
-  return object?.kind === kind && object.namespace === namespace && object.name === name
 }

@@ -2,7 +2,7 @@
 import type { Family } from '#base/ip'
 import { type ConnectionSet, portsBetween } from '#trace/policy/decide'
 import type { Nearness, Party } from '#trace/policy/party'
-import { commonFamily, familiesOf, nearnessOf, shareNoFamily } from '#trace/policy/party-facts'
+import { commonFamilies, commonFamily, familiesOf, nearnessOf, shareNoFamily } from '#trace/policy/party-facts'
 import { classOf, type PolicyWorld } from '#trace/policy/world'
 import { mark, printConnections } from './connection-text'
 
@@ -13,6 +13,7 @@ export type Lanes = {
   readonly text: (source: number, target: number) => string
   /** Over the family that is told or that both have, where they stand to each other. */
   readonly betweenParties: (source: Party, target: Party, family?: Family) => ConnectionSet
+  /** Over every family that both have: what only one of them allows is `partly`. */
   readonly textOf: (source: Party, target: Party) => string
   /** Of two ends of which one is on the nodes' own network: what only pods and nodes that meet on one node have is `partly`. */
   readonly textOnHost: (source: readonly Party[], target: readonly Party[]) => string
@@ -28,13 +29,20 @@ export function lanesOf(world: PolicyWorld): Lanes {
     texts.set(set, printed)
     return printed
   }
+  const textOf = (source: Party, target: Party): string => {
+    const families = commonFamilies(world.cluster, source, target)
+    if (families.length < 2) return print(betweenParties(world, source, target))
+    const [first = '', ...others] = new Set(families.map((one) => print(betweenParties(world, source, target, one))))
+    if (others.length === 0) return first
+    return [first, ...others].flatMap((text) => (text === '' ? [] : [mark('partly', text)])).join('; ')
+  }
   return {
     world,
     classOf: (party, family) => classOf(world, party, family).id,
     text: (source, target) => print(between(source, target)),
     betweenParties: (source, target, family) => betweenParties(world, source, target, family),
-    textOf: (source, target) => print(betweenParties(world, source, target)),
-    textOnHost: (source, target) => textOnHost(world, source, target),
+    textOf,
+    textOnHost: (source, target) => textOnHost(textOf, source, target),
   }
 }
 
@@ -49,13 +57,13 @@ const noConnection: ConnectionSet = { allowed: new Map(), unknown: new Map() }
 
 const nearnesses: readonly Nearness[] = ['apart', 'perhaps-same-node', 'same-node']
 
-function textOnHost(world: PolicyWorld, sources: readonly Party[], targets: readonly Party[]): string {
+function textOnHost(textOf: Lanes['textOf'], sources: readonly Party[], targets: readonly Party[]): string {
   const texts = new Map<Nearness, string>()
   for (const source of sources) {
     for (const target of targets) {
       const nearness = nearnessOf(source, target)
       if (texts.has(nearness)) continue
-      texts.set(nearness, printConnections(betweenParties(world, source, target)))
+      texts.set(nearness, textOf(source, target))
     }
   }
   const [usual = '', ...others] = [...new Set(nearnesses.flatMap((one) => texts.get(one) ?? []))]
