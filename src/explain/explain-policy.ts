@@ -1,4 +1,5 @@
 /** Network policy: what isolates the backends, and who may reach them. */
+import { printRef } from '#base/finding'
 import { countOf, listOf } from '#base/text'
 import type { Cluster } from '#model/cluster'
 import { ciliumSemantics } from '#trace/policy/cilium-semantics'
@@ -25,7 +26,7 @@ export function explainPolicy(view: ServiceView): Layer {
         : `not evaluated, and the input holds ${foreign}: one of them may drop what the layers above let through`
     return { layer: 'policy', status: 'skipped', facts: [fact], findings: [] }
   }
-  const world = prepare(cluster)
+  const { world, silent } = prepare(cluster)
   const routes = routesOf(cluster, view.service, view.slices.used).filter(({ backends }) => backends.length > 0)
   const reader = world.semantics.name === 'cilium' ? 'Cilium enforces them' : 'Kubernetes defines them'
   const read = `${counts}, as ${reader}${foreign === '' ? '' : `; ${foreign} are of another project and not evaluated`}`
@@ -33,7 +34,7 @@ export function explainPolicy(view: ServiceView): Layer {
     return {
       layer: 'policy',
       status: 'skipped',
-      facts: [read, 'no backend is there for a policy to hold for'],
+      facts: [read, ...silent, 'no backend is there for a policy to hold for'],
       findings: [],
     }
   }
@@ -42,7 +43,7 @@ export function explainPolicy(view: ServiceView): Layer {
     (route): PortAnswers => ({ route, answers: clients.flatMap((one) => askClient(world, one, route) ?? []) }),
   )
   return layerOf('policy', {
-    facts: [read, ...isolationFacts(world, routes)],
+    facts: [read, ...silent, ...isolationFacts(world, routes)],
     table: tableOf(answers),
     findings: answers.flatMap((one) => findingsOf(view, one)),
   })
@@ -60,10 +61,22 @@ function countPolicies({ networkPolicies, tierPolicies, ciliumPolicies }: Cluste
   return listOf([...counts].map(([kind, count]) => countOf(count, kind, kind.replace(/y$/, 'ies'))))
 }
 
+type Prepared = {
+  readonly world: PolicyWorld
+  /** Policies of which nothing is enforced, and why. */
+  readonly silent: readonly string[]
+}
+
 /** Policies of Cilium are there where Cilium is. */
-function prepare(cluster: Cluster): PolicyWorld {
-  const semantics = cluster.ciliumPolicies.size > 0 ? ciliumSemantics(cluster) : kubernetesSemantics
-  return preparePolicies(cluster, { semantics })
+function prepare(cluster: Cluster): Prepared {
+  if (cluster.ciliumPolicies.size === 0) {
+    return { world: preparePolicies(cluster, { semantics: kubernetesSemantics }), silent: [] }
+  }
+  const semantics = ciliumSemantics(cluster)
+  const silent = semantics.findings.map(
+    ({ object, message }) => `${object === undefined ? '' : `${printRef(object)}: `}${message}`,
+  )
+  return { world: preparePolicies(cluster, { semantics }), silent }
 }
 
 /** Backends with the same policies in one sentence. */
