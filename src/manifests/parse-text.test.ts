@@ -91,6 +91,14 @@ describe('the shapes of JSON', () => {
   })
 })
 
+test('Items in another case is told, as its objects are lost', () => {
+  const { findings } = parseManifestText(
+    JSON.stringify([{ kind: 'PodList', apiVersion: 'v1', Items: [pod('a')] }, pod('b')]),
+    'f',
+  )
+  expect(findings).toMatchObject([{ code: 'manifest.wrong-type', path: 'Items', hint: 'write items' }])
+})
+
 test('kinds that end in List but have names are objects, and items that are no list are told', () => {
   const custom = { apiVersion: 'example.org/v1', kind: 'AllowList', metadata: { name: 'a' }, spec: {} }
   expect(objectsIn(custom)).toEqual(['AllowList a @ '])

@@ -55,8 +55,10 @@ function gatherRecord(value: RawRecord, place: Place, into: Gathered): void {
   const kind = kindOf(value, place.list)
   const apiVersion = typeof value.apiVersion === 'string' ? value.apiVersion : (place.list?.apiVersion ?? '')
   if (kind === undefined) reportNoKind(value, place, into)
-  else if (isList(kind, value)) gatherList({ kind, apiVersion, items: value.items ?? [] }, place, into)
-  else if (kind === 'Status' && value.status === 'Failure') reportStatus(value, place, into)
+  else if (isList(kind, value)) {
+    if (value.items === undefined) tellOtherCase(kind, value, place, into)
+    gatherList({ kind, apiVersion, items: value.items ?? [] }, place, into)
+  } else if (kind === 'Status' && value.status === 'Failure') reportStatus(value, place, into)
   else into.objects.push({ kind, apiVersion, value, origin: place.origin })
 }
 
@@ -72,6 +74,14 @@ function kindOf(value: RawRecord, list: Inherited | undefined): string | undefin
 function isList(kind: string, value: RawRecord): boolean {
   const hasName = isRecord(value.metadata) && value.metadata.name !== undefined
   return kind.endsWith('List') && (kind === 'List' || 'items' in value || !hasName)
+}
+
+/** Field names are held to their case, so that `Items` would be lost without a word. */
+function tellOtherCase(kind: string, value: RawRecord, { origin }: Place, into: Gathered): void {
+  const key = Object.keys(value).find((name) => name.toLowerCase() === 'items')
+  if (key === undefined) return
+  const message = `a ${kind} has ${describeValue(key)} where items is wanted; it is left out, as the API server leaves it out`
+  into.findings.push(manifestFinding('manifest.wrong-type', { message, path: key, origin, hint: 'write items' }))
 }
 
 type List = Inherited & { readonly items: unknown }
