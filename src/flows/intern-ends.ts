@@ -21,7 +21,10 @@ export type OwnEnd = {
 
 export type PeerEnd = { readonly id: number; readonly identity: PeerIdentity }
 
-type Remembered<End> = { readonly given: Labels | null; readonly end: End }
+/** What a row says of a pod beside the key. */
+type Given = { readonly namespace: string | null; readonly name: string; readonly labels: Labels | null }
+
+type Remembered<End> = { readonly given: Given; readonly end: End }
 
 export type Ends = {
   readonly index: DirectoryIndex
@@ -36,8 +39,11 @@ export function newEnds(index: DirectoryIndex): Ends {
 
 export function ownEndOf(ends: Ends, flow: ObservedFlow): OwnEnd {
   const { pod } = flow
-  const key = `${pod.namespace} ${pod.name} ${pod.uid} ${pod.address} ${pod.isHostNetwork} ${pod.workload?.name}`
-  return recall(ends.own, { key, given: pod.labels }, () => buildOwnEnd(ends, flow))
+  const key =
+    pod.uid === null
+      ? `${pod.namespace} ${pod.name} ${pod.address} ${pod.isHostNetwork} ${pod.workload?.name}`
+      : `${pod.uid} ${pod.address}`
+  return recall(ends.own, { key, given: pod }, () => buildOwnEnd(ends, flow))
 }
 
 function buildOwnEnd({ index, counts }: Ends, { pod }: ObservedFlow): OwnEnd {
@@ -61,13 +67,17 @@ export function peerEndOf(ends: Ends, flow: ObservedFlow): PeerEnd {
   const text =
     peer === null
       ? `${peerAddress} ${outcome === null ? `at ${flow.lastSeen}` : outcome.kind}`
-      : `${peerAddress} ${peer.kind} ${peer.namespace} ${peer.name} ${peer.uid} ${peer.entity ?? ''} ${peer.workload?.name}`
+      : peer.uid === null
+        ? `${peerAddress} ${peer.kind} ${peer.namespace} ${peer.name} ${peer.entity ?? ''} ${peer.workload?.name}`
+        : `${peerAddress} ${peer.kind} ${peer.uid}`
   const key = `${text}${ownPart(ends, flow)}`
-  return recall(ends.peers, { key, given: peer?.labels ?? null }, () => ({
+  return recall(ends.peers, { key, given: peer ?? nobody }, () => ({
     id: ends.counts.peers++,
     identity: identifyPeer(ends.index, flow),
   }))
 }
+
+const nobody: Given = { namespace: null, name: '', labels: null }
 
 function ownPart({ index }: Ends, { pod, peerAddress, peerPort, direction, peer }: ObservedFlow): string {
   if (peerAddress === null || peerAddress === pod.address) return ' itself'
@@ -81,17 +91,21 @@ function ownPart({ index }: Ends, { pod, peerAddress, peerPort, direction, peer 
 /** Labels of one pod seldom change, so that those of the row before are mostly those of this one. */
 function recall<End>(
   map: Map<string, Remembered<End>[]>,
-  { key, given }: { readonly key: string; readonly given: Labels | null },
+  { key, given }: { readonly key: string; readonly given: Given },
   build: () => End,
 ): End {
   const known = map.get(key)
   if (known !== undefined) {
-    for (const one of known) if (isSameLabels(one.given, given)) return one.end
+    for (const one of known) if (isSame(one.given, given)) return one.end
   }
   const end = build()
   if (known === undefined) map.set(key, [{ given, end }])
   else known.push({ given, end })
   return end
+}
+
+function isSame(left: Given, right: Given): boolean {
+  return left.name === right.name && left.namespace === right.namespace && isSameLabels(left.labels, right.labels)
 }
 
 function isSameLabels(left: Labels | null, right: Labels | null): boolean {

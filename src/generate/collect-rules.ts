@@ -13,7 +13,7 @@ import { nameOfWorkload } from '#verify/policy/audit-parties'
 import { type Target, workloadKeyOf } from './choose-targets'
 import { type Fact, factsOf, type Gathering } from './gather-flows'
 import { peerOfOwnEnd, rulesOfPeer } from './peer-rules'
-import { addRule, portText, type RuleDraft, type RuleDrafts, type RulePeer } from './rule-draft'
+import { addRule, portText, type RuleDraft, type RuleDrafts } from './rule-draft'
 
 /** What was not let through: no rule comes of it. */
 export type Refused = {
@@ -141,19 +141,36 @@ function policiesBehind(
 
 /** What only the other side recorded needs no rule where one of the own rules lets it through: by a Service's selector, mostly. */
 function dropCovered(drafts: RuleDrafts): void {
-  const selecting = [...drafts.values()].filter(({ peer }) => peer.kind === 'pods')
-  for (const draft of selecting) {
-    for (const [text, { isOwn }] of draft.ports) {
+  const selecting = [...drafts.values()].flatMap(selectingDraft)
+  const mostLabels = Math.max(0, ...selecting.map(({ labels }) => labels.length))
+  // Of two different sets of labels the one that takes in more has fewer.
+  const widers = selecting.filter(({ labels }) => labels.length < mostLabels)
+  for (const own of selecting) {
+    const covering = widers.filter((wider) => isWider(wider, own))
+    if (covering.length === 0) continue
+    for (const [text, { isOwn }] of own.draft.ports) {
       if (isOwn) continue
-      if (selecting.some((wider) => wider !== draft && isCovered(draft.peer, text, wider))) draft.ports.delete(text)
+      if (covering.some(({ draft }) => draft.ports.get(text)?.isOwn === true)) own.draft.ports.delete(text)
     }
   }
 }
 
-function isCovered(peer: RulePeer, port: string, wider: RuleDraft): boolean {
-  if (peer.kind !== 'pods' || wider.peer.kind !== 'pods' || peer.namespace !== wider.peer.namespace) return false
-  if (wider.ports.get(port)?.isOwn !== true) return false
-  return Object.entries(wider.peer.labels).every(([key, value]) => peer.labels[key] === value)
+type Selecting = {
+  readonly draft: RuleDraft
+  readonly namespace: string
+  readonly labels: readonly (readonly [string, string])[]
+  readonly set: Labels
+}
+
+function selectingDraft(draft: RuleDraft): readonly Selecting[] {
+  if (draft.peer.kind !== 'pods') return []
+  const { namespace, labels } = draft.peer
+  return [{ draft, namespace, labels: Object.entries(labels), set: labels }]
+}
+
+function isWider(wider: Selecting, { namespace, labels, set }: Selecting): boolean {
+  if (wider.namespace !== namespace || wider.labels.length >= labels.length) return false
+  return wider.labels.every(([key, value]) => set[key] === value)
 }
 
 function addRefused(collecting: Collecting, fact: Fact): void {

@@ -1,10 +1,11 @@
 /** Gathering flows: what a million rows say of who connected to whom, each thing once, with when it was seen. */
 import { type Directory, type DirectoryIndex, indexDirectory, type KnownPod } from '#flows/directory'
+import type { Labels } from '#flows/holder'
 import { connectedPort, type Ends, newEnds, type OwnEnd, ownEndOf, type PeerEnd, peerEndOf } from '#flows/intern-ends'
 import type { ObservedFlow } from '#flows/observed-flow'
 import { isPorted, type PortedProtocol } from '#verify/policy/audit-judge'
 
-/** Every row of one pod, peer, direction, port and decision. */
+/** Every row of the pods of one workload, those of one peer, a direction, a port and a decision; the ends are those of one row. */
 export type Fact = {
   readonly own: OwnEnd
   readonly peer: PeerEnd
@@ -31,13 +32,14 @@ export type LeftOut =
 export type Gathering = {
   readonly directory: Directory
   readonly ends: Ends
-  /** By the number of the own end, then by all else. */
+  readonly kinds: EndKinds
+  /** By the kind of the own end, then by all else. */
   readonly facts: Map<number, Fact>[]
   readonly leftOut: Map<LeftOut, number>
 }
 
 export function startGathering(directory: Directory): Gathering {
-  return { directory, ends: newEnds(indexDirectory(directory)), facts: [], leftOut: new Map() }
+  return { directory, ends: newEnds(indexDirectory(directory)), kinds: newKinds(), facts: [], leftOut: new Map() }
 }
 
 const protocolNumbers = { TCP: 0, UDP: 1, SCTP: 2 } as const
@@ -51,7 +53,7 @@ export function gatherFlows(gathering: Gathering, flows: readonly ObservedFlow[]
   return gathering
 }
 
-function gatherFlow({ ends, facts }: Gathering, flow: ObservedFlow): LeftOut | undefined {
+function gatherFlow({ ends, kinds, facts }: Gathering, flow: ObservedFlow): LeftOut | undefined {
   // A pod of which nothing can be used was recorded all the same.
   const own = ownEndOf(ends, flow)
   const protocol = flow.protocol.toUpperCase()
@@ -63,18 +65,63 @@ function gatherFlow({ ends, facts }: Gathering, flow: ObservedFlow): LeftOut | u
   if (own.namespace === null) return 'no-namespace'
   const isEgress = flow.direction === 'EGRESS'
   const isAllowed = flow.decision.toUpperCase() === 'ALLOW'
-  const key = ((peer.id * 65536 + port) * 4 + protocolNumbers[protocol]) * 4 + Number(isEgress) * 2 + Number(isAllowed)
-  facts[own.id] ??= new Map()
-  const known = facts[own.id]?.get(key)
+  const ownKind = kindOfOwn(kinds, own)
+  const key =
+    ((kindOfPeer(kinds, peer) * 65536 + port) * 4 + protocolNumbers[protocol]) * 4 +
+    Number(isEgress) * 2 +
+    Number(isAllowed)
+  facts[ownKind] ??= new Map()
+  const known = facts[ownKind]?.get(key)
   const { firstSeen, lastSeen, hits } = flow
   if (known === undefined) {
-    facts[own.id]?.set(key, { own, peer, isEgress, protocol, port, isAllowed, firstSeen, lastSeen, hits })
+    facts[ownKind]?.set(key, { own, peer, isEgress, protocol, port, isAllowed, firstSeen, lastSeen, hits })
     return undefined
   }
   known.firstSeen = Math.min(known.firstSeen, firstSeen)
   known.lastSeen = Math.max(known.lastSeen, lastSeen)
   known.hits += hits
   return undefined
+}
+
+/** Numbers of ends that rules do not tell apart: the pods of one workload with the same labels. */
+export type EndKinds = {
+  readonly numbers: Map<string, number>
+  readonly own: number[]
+  readonly peers: number[]
+}
+
+function newKinds(): EndKinds {
+  return { numbers: new Map(), own: [], peers: [] }
+}
+
+function kindOfOwn({ numbers, own: known }: EndKinds, own: OwnEnd): number {
+  const found = known[own.id]
+  if (found !== undefined) return found
+  const { id, labels, isHostNetwork } = own
+  const isSelected = labels !== null && Object.keys(labels).length > 0 && !isHostNetwork
+  const number = numberOf(numbers, isSelected ? podText({ ...own, labels }) : `own ${id}`)
+  known[id] = number
+  return number
+}
+
+function kindOfPeer({ numbers, peers: known }: EndKinds, { id, identity }: PeerEnd): number {
+  const found = known[id]
+  if (found !== undefined) return found
+  const number = numberOf(numbers, identity.kind === 'pod' ? podText(identity) : `peer ${id}`)
+  known[id] = number
+  return number
+}
+
+type KindFacts = Pick<OwnEnd, 'namespace' | 'workload' | 'name'> & { readonly labels: Labels }
+
+function podText({ namespace, workload, name, labels }: KindFacts): string {
+  return JSON.stringify([namespace, workload?.kind ?? '', workload?.name ?? name, Object.entries(labels)])
+}
+
+function numberOf(numbers: Map<string, number>, text: string): number {
+  const known = numbers.get(text) ?? numbers.size
+  numbers.set(text, known)
+  return known
 }
 
 export function* factsOf({ facts }: Gathering): Generator<Fact> {

@@ -8,10 +8,12 @@ import type { ObservedFlow } from '#flows/observed-flow'
 import { keyOf } from '#model/meta'
 import { decide } from '#trace/policy/decide'
 import { judgeDirection } from '#trace/policy/judge-direction'
-import { policiesFor } from '#trace/policy/lane'
+import { layLane, policiesFor } from '#trace/policy/lane'
 import type { Nearness } from '#trace/policy/party'
 import { nearnessOf } from '#trace/policy/party-facts'
 import type { PolicyWorld } from '#trace/policy/policy-world'
+import { decisionAt } from '#trace/policy/port-pieces'
+import { tableOf } from '#trace/policy/port-table'
 import type { MatchedRule } from '#trace/policy/semantics'
 import { type Blind, blindPolicies, doubtOf } from './audit-doubts'
 import { type AuditParty, type AuditPlace, ownParty, peerPlaces } from './audit-parties'
@@ -22,6 +24,7 @@ export type Denial = {
   readonly subject: string
   readonly other: string
   readonly port: number
+  readonly protocol: PortedProtocol
   readonly policies: readonly ObjectRef[]
   /** True where a rule denies it, false where no rule allows it. */
   readonly isByRule: boolean
@@ -42,13 +45,22 @@ export type AuditJudge = {
   readonly places: (readonly AuditPlace[] | undefined)[]
   /** Of Services, by peer, port, protocol and direction. */
   readonly placesAtPort: Map<string, readonly AuditPlace[]>
-  /** Of what is not allowed, by classes, nearness, protocol and port. */
-  readonly refusals: Map<string, ClassVerdict>
+  readonly closings: Readonly<Record<Direction, (Closing | undefined)[]>>
+  /** Of what is not allowed, by classes and nearness, then by protocol and port. */
+  readonly refusals: Map<number, Map<number, Refusal>>
 }
+
+/** The verdicts that were made of it, by the names of source, target and peer: joining them would take longer than the rest. */
+type Refusal = {
+  readonly verdict: ClassVerdict
+  readonly verdicts: Map<string, Map<string, Map<string, AuditVerdict>>>
+}
+
+type ClassDenial = Omit<Denial, 'subject' | 'other' | 'port' | 'protocol'>
 
 /** Of every pair of parties of the same two classes. */
 type ClassVerdict =
-  | { readonly kind: 'denied'; readonly denials: readonly Omit<Denial, 'subject' | 'other' | 'port'>[] }
+  | { readonly kind: 'denied'; readonly denials: readonly ClassDenial[] }
   | Extract<AuditVerdict, { kind: 'unknown' }>
 
 /** `ends` of an earlier reading of the same flows are taken over. */
@@ -61,12 +73,13 @@ export function newJudge(world: PolicyWorld, index: DirectoryIndex, ends: Ends =
     ownParties: [],
     places: [],
     placesAtPort: new Map(),
+    closings: { ingress: [], egress: [] },
     refusals: new Map(),
   }
 }
 
 const allowed: AuditVerdict = { kind: 'allowed' }
-const ported = { TCP: true, UDP: true, SCTP: true } as const
+const ported = { TCP: 0, UDP: 1, SCTP: 2 } as const
 export type PortedProtocol = keyof typeof ported
 
 export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
@@ -164,17 +177,12 @@ function judgePlaces(judge: AuditJudge, asked: Asked): AuditVerdict {
   for (const place of places) {
     const port = isAnyPort ? asked.port : place.port
     const [source, target] = isEgress ? [own, place.party] : [place.party, own]
-    const verdict = judgePair(judge, { source, target, protocol, port })
-    if (verdict === undefined) continue
-    if (verdict.kind === 'unknown') open = verdict
-    else return denied(verdict, { source, target, port, peer: peerName(peer, place.party) })
+    const refusal = judgePair(judge, { source, target, protocol, port })
+    if (refusal === undefined) continue
+    if (refusal.verdict.kind === 'unknown') open = refusal.verdict
+    else return denied(refusal, { source, target, protocol, port, peer: place.name ?? place.party.name })
   }
   return open ?? allowed
-}
-
-/** A Service as it was asked for, not the backend that stands for it. */
-function peerName({ identity }: PeerEnd, party: AuditParty): string {
-  return identity.kind === 'service' ? `${identity.namespace}/svc/${identity.name}` : party.name
 }
 
 export type Pair = {
@@ -198,19 +206,32 @@ export function pairsOf(judge: AuditJudge, flow: ObservedFlow): readonly Pair[] 
   })
 }
 
+const nearnesses: Readonly<Record<Nearness, number>> = {
+  apart: 0,
+  'same-node': 1,
+  'perhaps-same-node': 2,
+  'same-pod': 3,
+}
+
 /** Undefined for what is allowed. */
-function judgePair(judge: AuditJudge, pair: Pair): ClassVerdict | undefined {
+function judgePair(judge: AuditJudge, pair: Pair): Refusal | undefined {
   const { source, target, protocol, port } = pair
   const doubt = judge.blind.length === 0 ? undefined : doubtOf(judge.blind, source, target)
-  if (doubt !== undefined) return { kind: 'unknown', reason: 'labels', sentence: doubt }
+  if (doubt !== undefined) {
+    return { verdict: { kind: 'unknown', reason: 'labels', sentence: doubt }, verdicts: new Map() }
+  }
   const nearness = nearnessBetween(source, target)
   const decision = decide(judge.world, { source: source.of.id, target: target.of.id, protocol, port, nearness })
   if (decision === 'allowed') return undefined
-  const key = `${source.of.id} ${target.of.id} ${nearness} ${protocol} ${port} ${source.namespace} ${target.hasPorts}`
-  const known = judge.refusals.get(key)
-  if (known !== undefined) return known
-  const made = explain(judge.world, pair, nearness)
-  judge.refusals.set(key, made)
+  const classes = source.of.id * 2 ** 22 + target.of.id
+  const ends = (classes * 4 + nearnesses[nearness]) * 2 + Number(target.hasPorts)
+  const atPort = port * 4 + ported[protocol]
+  const known = judge.refusals.get(ends) ?? new Map<number, Refusal>()
+  judge.refusals.set(ends, known)
+  const found = known.get(atPort)
+  if (found !== undefined) return found
+  const made: Refusal = { verdict: explain(judge, pair, nearness), verdicts: new Map() }
+  known.set(atPort, made)
   return made
 }
 
@@ -220,32 +241,69 @@ export function nearnessBetween(source: AuditParty, target: AuditParty): Nearnes
   return keyOf(source.party.pod.meta) === keyOf(target.party.pod.meta) ? 'same-pod' : 'apart'
 }
 
-function explain(world: PolicyWorld, pair: Pair, nearness: Nearness): ClassVerdict {
-  const { source, target, protocol, port } = pair
-  const denials: Omit<Denial, 'subject' | 'other' | 'port'>[] = []
+function explain(judge: AuditJudge, pair: Pair, nearness: Nearness): ClassVerdict {
+  const denials: ClassDenial[] = []
   let open: string | undefined
   for (const direction of ['egress', 'ingress'] as const) {
-    const [subject, peer] = direction === 'egress' ? [source, target] : [target, source]
-    const ends = { subject: subject.of, peer: peer.of, nearness }
-    const { rules, judgement, lane } = judgeDirection(world, direction, { ends, at: { protocol, port } })
-    if (judgement.decision === 'allowed') continue
-    if (judgement.decision === 'unknown') {
-      open ??= judgement.because[0].sentence
-      continue
-    }
-    const deciding = rules.filter(({ rule }) => judgement.deciding.has(rule) && rule.action === 'deny')
-    const isByRule = deciding.length > 0
-    const blocking = isByRule ? deciding.map(({ policy }) => policy) : isolating(world, direction, subject)
-    const doubt = isByRule ? undefined : (namedPort(lane.matched, target) ?? unseenNamespace(world, blocking, peer))
-    if (doubt === undefined) denials.push({ direction, policies: refsOf(blocking), isByRule })
-    else open ??= doubt
+    const found = explainDirection(judge, direction, { pair, nearness })
+    if (typeof found === 'string') open ??= found
+    else if (found !== undefined) denials.push(found)
   }
   if (denials.length > 0) return { kind: 'denied', denials }
   return { kind: 'unknown', reason: 'policy', sentence: open ?? 'the decision rests on what the input does not tell' }
 }
 
-function namedPort(matched: readonly MatchedRule[], target: AuditParty): string | undefined {
-  if (target.hasPorts) return undefined
+type Asking = { readonly pair: Pair; readonly nearness: Nearness }
+
+/** A denial, the sentence why nobody can tell, or undefined for what this side allows. */
+function explainDirection(
+  judge: AuditJudge,
+  direction: Direction,
+  { pair, nearness }: Asking,
+): ClassDenial | string | undefined {
+  const { world } = judge
+  const { source, target, protocol, port } = pair
+  const [subject, peer] = direction === 'egress' ? [source, target] : [target, source]
+  const ends = { subject: subject.of, peer: peer.of, nearness }
+  const decision = decisionAt(tableOf(world, direction, ends).protocols[protocol], port)
+  if (decision === 'allowed') return undefined
+  const closing = closingOf(judge, direction, subject)
+  if (decision === 'denied' && !closing.hasDenials) {
+    const named = target.hasPorts || !closing.hasNames ? undefined : namedPort(layLane(world, direction, ends).matched)
+    return named ?? unseenNamespace(world, closing.policies, peer) ?? closing.denial
+  }
+  const { rules, judgement } = judgeDirection(world, direction, { ends, at: { protocol, port } })
+  if (judgement.decision === 'unknown') return judgement.because[0].sentence
+  const deciding = rules.filter(({ rule }) => judgement.deciding.has(rule) && rule.action === 'deny')
+  if (deciding.length === 0) return unseenNamespace(world, closing.policies, peer) ?? closing.denial
+  return { direction, policies: refsOf(deciding.map(({ policy }) => policy)), isByRule: true }
+}
+
+/** What closes a class in one direction, the same for every peer and port that no rule names. */
+export type Closing = {
+  readonly policies: readonly CompiledPolicy[]
+  readonly denial: ClassDenial
+  readonly hasDenials: boolean
+  readonly hasNames: boolean
+}
+
+function closingOf({ world, closings }: AuditJudge, direction: Direction, subject: AuditParty): Closing {
+  const known = closings[direction][subject.of.id]
+  if (known !== undefined) return known
+  const all = policiesFor(world, direction, subject.of).policies
+  const policies = all.filter(({ isolates }) => isolates)
+  const rules = all.flatMap((policy) => policy.rules)
+  const made: Closing = {
+    policies,
+    denial: { direction, policies: refsOf(policies), isByRule: false },
+    hasDenials: rules.some(({ action }) => action !== 'allow'),
+    hasNames: rules.some(({ ports }) => ports !== 'any' && ports.some(({ kind }) => kind === 'named')),
+  }
+  closings[direction][subject.of.id] = made
+  return made
+}
+
+function namedPort(matched: readonly MatchedRule[]): string | undefined {
   const found = matched.find(({ rule }) => rule.ports !== 'any' && rule.ports.some(({ kind }) => kind === 'named'))
   if (found === undefined) return undefined
   return `a rule of ${textOfRef(found.policy.source.object)} names a port, and the ports of whom it is about are not known`
@@ -272,10 +330,6 @@ function asksNamespaceLabels(peer: PeerMatch): boolean {
   return keys.some((key) => key !== 'kubernetes.io/metadata.name')
 }
 
-function isolating(world: PolicyWorld, direction: Direction, subject: AuditParty): readonly CompiledPolicy[] {
-  return policiesFor(world, direction, subject.of).policies.filter(({ isolates }) => isolates)
-}
-
 function refsOf(policies: readonly CompiledPolicy[]): readonly ObjectRef[] {
   const refs = new Map(policies.map(({ source }) => [textOfRef(source.object), source.object]))
   return [...refs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, ref]) => ref)
@@ -285,20 +339,24 @@ export function textOfRef({ kind, namespace, name }: ObjectRef): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
 }
 
-type DenialFacts = {
-  readonly source: AuditParty
-  readonly target: AuditParty
-  readonly port: number
-  readonly peer: string
-}
+type DenialFacts = Pair & { readonly peer: string }
 
-function denied(verdict: Extract<ClassVerdict, { kind: 'denied' }>, facts: DenialFacts): AuditVerdict {
-  const { source, target, port, peer } = facts
+/** One value for all flows between the same two names, so that whoever counts them can know it again. */
+function denied({ verdict, verdicts }: Refusal, facts: DenialFacts): AuditVerdict {
+  if (verdict.kind === 'unknown') return verdict
+  const { source, target, protocol, port, peer } = facts
+  const ofSource = verdicts.get(source.name) ?? new Map<string, Map<string, AuditVerdict>>()
+  const ofTarget = ofSource.get(target.name) ?? new Map<string, AuditVerdict>()
+  const known = ofTarget.get(peer)
+  if (known !== undefined) return known
   const denials = verdict.denials.map((one) => ({
     ...one,
     subject: one.direction === 'egress' ? source.name : target.name,
     other: one.direction === 'egress' ? target.name : source.name,
     port,
+    protocol,
   }))
-  return { kind: 'denied', denials, peer }
+  const made: AuditVerdict = { kind: 'denied', denials, peer }
+  verdicts.set(source.name, ofSource.set(target.name, ofTarget.set(peer, made)))
+  return made
 }

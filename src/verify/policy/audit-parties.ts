@@ -27,7 +27,12 @@ export type AuditParty = {
 }
 
 /** One of the places that a flow may have gone to or come from. */
-export type AuditPlace = { readonly party: AuditParty; readonly port: number }
+export type AuditPlace = {
+  readonly party: AuditParty
+  readonly port: number
+  /** Of a Service, as it was asked for, where the party is a backend. */
+  readonly name?: string
+}
 
 /** Undefined where too little is known of the pod. */
 export function ownParty(world: PolicyWorld, index: DirectoryIndex, end: OwnEnd): AuditParty | undefined {
@@ -198,6 +203,7 @@ function servicePlaces(world: PolicyWorld, index: DirectoryIndex, asked: Service
   const { namespace, name, selector, service } = identity
   const target = isTarget ? (targetPortOf(service, at) ?? at.port) : at.port
   if (selector === null) return endpointPlaces(world, { identity, at })
+  const called = `${namespace}/svc/${name}`
   const backends = backendsOf(index, namespace, selector)
   if (backends.length === 0) {
     const ports = typeof target === 'string' ? [{ name: target, protocol: at.protocol, port: at.port }] : null
@@ -211,8 +217,10 @@ function servicePlaces(world: PolicyWorld, index: DirectoryIndex, asked: Service
       workload: null,
     }
     const party = withPorts(podParty(index, stand), ports)
-    const notes = { name: `${namespace}/svc/${name}`, namespace, hasAllLabels: false, hasPorts: ports !== null }
-    return [{ party: auditParty(world, party, notes), port: typeof target === 'number' ? target : at.port }]
+    const notes = { name: called, namespace, hasAllLabels: false, hasPorts: ports !== null }
+    return [
+      { party: auditParty(world, party, notes), port: typeof target === 'number' ? target : at.port, name: called },
+    ]
   }
   return backends.flatMap((pod) => {
     const { labels, workload, isHostNetwork, addresses } = pod
@@ -233,7 +241,7 @@ function servicePlaces(world: PolicyWorld, index: DirectoryIndex, asked: Service
     }
     const party = auditParty(world, podParty(index, facts), notes)
     const numbers = portNumbersAt({ ports: knownPorts(index, facts) ?? null }, at.protocol, target)
-    return (numbers.length === 0 ? [at.port] : numbers).map((port) => ({ party, port }))
+    return (numbers.length === 0 ? [at.port] : numbers).map((port) => ({ party, port, name: called }))
   })
 }
 

@@ -28,7 +28,6 @@ export type AuditExample = {
 
 type Group = {
   readonly denial: Denial
-  readonly protocol: string
   readonly counts: OpenCounts
   readonly policies: Map<string, ObjectRef>
   readonly examples: AuditExample[]
@@ -52,6 +51,7 @@ type Tally = {
   readonly policies: Map<string, { readonly object: ObjectRef; readonly counts: OpenCounts }>
   readonly offenders: Map<string, OpenCounts>
   readonly unknowns: Map<string, UnknownGroup>
+  readonly places: Map<AuditVerdict, Places>
 }
 
 export type Audit = { readonly judge: AuditJudge; readonly tally: Tally }
@@ -74,6 +74,7 @@ function newTally({ policies }: PolicyWorld): Tally {
     policies: new Map([...objects].map(([text, object]) => [text, { object, counts: none() }])),
     offenders: new Map(),
     unknowns: new Map(),
+    places: new Map(),
   }
 }
 
@@ -102,40 +103,55 @@ function count(counts: OpenCounts, { hits }: ObservedFlow): void {
   counts.hits += hits
 }
 
-function addDenied(
-  tally: Tally,
-  flow: ObservedFlow,
-  { denials, peer }: Extract<AuditVerdict, { kind: 'denied' }>,
-): void {
-  const policies = new Map<string, ObjectRef>()
-  for (const denial of denials) {
-    const group = groupOf(tally, denial, flow)
-    count(group.counts, flow)
-    for (const object of denial.policies) {
-      policies.set(textOfRef(object), object)
-      group.policies.set(textOfRef(object), object)
-    }
-    keepExample(group.examples, flow, peer)
-  }
-  for (const [text, object] of policies) {
-    const known = tally.policies.get(text) ?? { object, counts: { flows: 0, hits: 0 } }
-    tally.policies.set(text, known)
-    count(known.counts, flow)
-  }
-  for (const other of new Set(denials.map((denial) => denial.other))) {
-    const offender = tally.offenders.get(other) ?? { flows: 0, hits: 0 }
-    tally.offenders.set(other, offender)
-    count(offender, flow)
+type Denied = Extract<AuditVerdict, { kind: 'denied' }>
+
+/** Where the flows of one verdict are counted: there are few verdicts, and many flows of each. */
+type Places = { readonly groups: readonly Group[]; readonly counts: readonly OpenCounts[] }
+
+function addDenied(tally: Tally, flow: ObservedFlow, verdict: Denied): void {
+  const known = tally.places.get(verdict)
+  const places = known ?? placesOf(tally, verdict)
+  if (known === undefined) tally.places.set(verdict, places)
+  for (const counts of places.counts) count(counts, flow)
+  for (const { counts, examples } of places.groups) {
+    count(counts, flow)
+    keepExample(examples, flow, verdict.peer)
   }
 }
 
-function groupOf(tally: Tally, denial: Denial, { protocol }: ObservedFlow): Group {
-  const key = `${denial.subject} ${denial.direction} ${denial.port} ${protocol}`
-  const known = tally.groups.get(key)
-  if (known !== undefined) return known
-  const made: Group = { denial, protocol, counts: { flows: 0, hits: 0 }, policies: new Map(), examples: [] }
-  tally.groups.set(key, made)
-  return made
+function placesOf(tally: Tally, { denials }: Denied): Places {
+  const groups = new Set(denials.map((denial) => groupOf(tally, denial)))
+  const policies = new Map(
+    denials.flatMap((denial) => denial.policies.map((object) => [textOfRef(object), object] as const)),
+  )
+  const others = new Set(denials.map(({ other }) => other))
+  return {
+    groups: [...groups],
+    counts: [
+      ...[...policies].map(([text, object]) => policyCounts(tally, text, object)),
+      ...[...others].map((other) => offenderCounts(tally, other)),
+    ],
+  }
+}
+
+function policyCounts({ policies }: Tally, text: string, object: ObjectRef): OpenCounts {
+  const known = policies.get(text) ?? { object, counts: { flows: 0, hits: 0 } }
+  policies.set(text, known)
+  return known.counts
+}
+
+function offenderCounts({ offenders }: Tally, other: string): OpenCounts {
+  const known = offenders.get(other) ?? { flows: 0, hits: 0 }
+  offenders.set(other, known)
+  return known
+}
+
+function groupOf({ groups }: Tally, denial: Denial): Group {
+  const key = `${denial.subject} ${denial.direction} ${denial.port} ${denial.protocol}`
+  const known = groups.get(key) ?? { denial, counts: { flows: 0, hits: 0 }, policies: new Map(), examples: [] }
+  groups.set(key, known)
+  for (const object of denial.policies) known.policies.set(textOfRef(object), object)
+  return known
 }
 
 /** Sentences name policies and pods, so that there may be many: the rest of a reason is counted in one group. */
@@ -207,11 +223,11 @@ export function reportAudit({ tally }: Audit): AuditReport {
     allowed: { ...allowed },
     denied: { ...denied },
     unknown: { ...unknown },
-    groups: inOrder(groups, byHits, ({ denial, protocol, counts, policies: own, examples }) => ({
+    groups: inOrder(groups, byHits, ({ denial, counts, policies: own, examples }) => ({
       subject: denial.subject,
       direction: denial.direction,
       port: denial.port,
-      protocol,
+      protocol: denial.protocol,
       isByRule: denial.isByRule,
       ...counts,
       policies: inOrder(
