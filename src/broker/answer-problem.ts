@@ -17,6 +17,15 @@ export function sendProblem(
   return send(reply, buildProblem(code, detail, errors))
 }
 
+/** Fields of a body that its schema lets through and that cannot be stored all the same. */
+export function refuseFields(reply: FastifyReply, errors: readonly [FieldError, ...FieldError[]]): FastifyReply {
+  return sendProblem(reply, 'wrong-fields', sentenceOf(errors[0]), errors)
+}
+
+export function hasErrors(errors: readonly FieldError[]): errors is readonly [FieldError, ...FieldError[]] {
+  return errors.length > 0
+}
+
 function send(reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', retryAfterSeconds)
   return reply.code(problem.status).type(problemMediaType).send(JSON.stringify(problem))
@@ -68,6 +77,7 @@ const fastifyProblems: Readonly<Record<string, { readonly code: ProblemCode; rea
   },
   FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'bad-request', detail: 'the body is empty; send JSON' },
   FST_ERR_CTP_INVALID_JSON_BODY: { code: 'bad-request', detail: 'the body is not JSON' },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'bad-request', detail: 'a part of the path is longer than any name' },
   FST_ERR_BAD_URL: { code: 'bad-request', detail: 'the path is not a valid URL path; check its % escapes' },
   FST_ERR_HANDLER_TIMEOUT: { code: 'unavailable', detail: 'the answer took too long; ask for less, or later' },
 }

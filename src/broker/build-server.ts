@@ -44,7 +44,7 @@ export async function buildServer(parts: ServerParts, addRoutes: (app: App) => v
       connectionsCheckingInterval: 1000,
       maxHeaderSize: 16_384,
     },
-    routerOptions: { maxParamLength: 512 },
+    routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (error, request, reply) => {
       answerError(error, request, reply)
     },
@@ -63,6 +63,7 @@ export async function buildServer(parts: ServerParts, addRoutes: (app: App) => v
     if (!mayPass(parts.guard, request, reply)) return reply as never
     return payload
   })
+  refuseUnreadable(app)
   await addDocumentation(app, parts.version)
   addRoutes(app)
   return app
@@ -76,6 +77,26 @@ function compileValidator({ schema }: { readonly schema: TSchema }) {
 /** Fastify would take text too; a page of another origin can send that without being asked. */
 function takeJsonAlone(app: App): void {
   app.removeContentTypeParser('text/plain')
+}
+
+/** Compressed bodies, which would be taken for broken JSON, and NUL in a path or query, which no database takes. */
+function refuseUnreadable(app: App): void {
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
+    if (encoding === '' || encoding === 'identity') return payload
+    sendProblem(reply, 'not-json', `the body is written in ${encoding}; send it as it is, without Content-Encoding`)
+    return reply as never
+  })
+  app.addHook('preValidation', async (request, reply) => {
+    for (const [part, values] of Object.entries({ path: request.params ?? {}, query: request.query ?? {} })) {
+      for (const [name, value] of Object.entries(values)) {
+        if (![value].flat().some((text) => String(text).includes('\0'))) continue
+        const error = { field: `${part}.${name}`, message: 'holds a NUL character' }
+        return sendProblem(reply, 'bad-request', `${error.field} ${error.message}`, [error])
+      }
+    }
+    return undefined
+  })
 }
 
 function countRequests(app: App, metrics: Metrics): void {

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import Type from 'typebox'
 import { canonicalIp, explainBadIp } from '#base/ip'
 import { canonicalAddress } from '#flows/address'
+import { checkDeletion } from '#wire/check-report'
 import { parseTimeOrAge, timeParameter } from '#wire/flow-query'
 import {
   AddressAnswer,
@@ -18,7 +19,7 @@ import { Problem } from '#wire/problem'
 import { listPage } from '#wire/schema-parts'
 import { PostedDeletion } from '#wire/service-record'
 import { answerPage, pageParameters } from './answer-page'
-import { sendProblem } from './answer-problem'
+import { hasErrors, refuseFields, sendProblem } from './answer-problem'
 import type { App } from './app'
 import type { Broker } from './broker'
 import { closedQuery, refuseTime, v1Read } from './v1-parts'
@@ -150,7 +151,10 @@ function addServiceDeletion(app: App, { store, clock }: Broker): void {
         response: { 200: Type.Object({ deleted: Type.Integer() }), 422: Problem },
       },
     },
-    async ({ body }) => ({ deleted: await store.deleteService(body, clock.now()) }),
+    async ({ body }, reply) => {
+      const errors = checkDeletion(body)
+      return hasErrors(errors) ? refuseFields(reply, errors) : { deleted: await store.deleteService(body, clock.now()) }
+    },
   )
 }
 

@@ -3,9 +3,11 @@ import Type from 'typebox'
 import { canonicalAddress } from '#flows/address'
 import { parseInstant } from '#flows/instant'
 import type { StoredPod } from '#store/store'
+import { checkDeath, checkPod } from '#wire/check-report'
 import { PodRecord, PostedDeath, PostedPod, printPodRecord, readPostedPod } from '#wire/pod-record'
 import { Problem } from '#wire/problem'
 import { blankAsNull } from '#wire/traffic-row'
+import { hasErrors, refuseFields } from './answer-problem'
 import type { App } from './app'
 import type { Broker } from './broker'
 import { takeRows } from './read-limit'
@@ -34,13 +36,15 @@ function addPodWrites(app: App, { store, clock, log }: Broker): void {
         response: { 200: Type.Union([PodRecord, PostedPod]), 422: Problem },
       },
     },
-    async ({ body }) => {
+    async ({ body }, reply) => {
       if (body.pod_name.trim() === '') {
         log.warn('a pod without a name was posted; it is not stored')
         return body
       }
       const now = clock.now()
       const pod = readPostedPod(body)
+      const errors = checkPod(pod)
+      if (hasErrors(errors)) return refuseFields(reply, errors)
       const stored = await store.putPod(pod, now)
       if (body.is_dead === true) await store.markDead({ name: pod.name, namespace: pod.namespace }, now)
       if (stored === undefined) return body
@@ -58,8 +62,10 @@ function addPodWrites(app: App, { store, clock, log }: Broker): void {
         response: { 200: Type.Integer({ description: 'pods that became dead' }), 422: Problem },
       },
     },
-    async ({ body }) => {
+    async ({ body }, reply) => {
       if (body.pod_name.trim() === '') return 0
+      const errors = checkDeath(body)
+      if (hasErrors(errors)) return refuseFields(reply, errors)
       const [address, namespace, uid] = [body.pod_ip, body.pod_namespace, body.pod_uid].map(blankAsNull)
       if (address == null) log.warn({ pod: body.pod_name }, 'a pod is marked dead by its name alone')
       return store.markDead(

@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import { canonicalAddress } from '#flows/address'
 import type { StoredService } from '#store/store'
+import { checkService } from '#wire/check-report'
 import { Problem } from '#wire/problem'
 import {
   hasServiceAddress,
@@ -10,6 +11,7 @@ import {
   readPostedService,
   ServiceRecord,
 } from '#wire/service-record'
+import { hasErrors, refuseFields } from './answer-problem'
 import type { App } from './app'
 import type { Broker } from './broker'
 import { noDataFound } from './pod-routes'
@@ -29,12 +31,14 @@ export function addServiceRoutes(app: App, { store, clock, log }: Broker): void 
         response: { 200: Type.Union([ServiceRecord, PostedService]), 422: Problem },
       },
     },
-    async ({ body }) => {
+    async ({ body }, reply) => {
       const service = readPostedService(body)
       if (!hasServiceAddress(body) || service.name === '') {
         log.warn({ service: service.name }, 'a Service without an address or a name was posted; it is not stored')
         return body
       }
+      const errors = checkService(service)
+      if (hasErrors(errors)) return refuseFields(reply, errors)
       const stored = await store.putService(service, clock.now())
       return stored === undefined ? body : printServiceRecord(stored, canonicalAddress(body.svc_ip.trim()))
     },

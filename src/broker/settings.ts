@@ -161,7 +161,7 @@ export const numberSettings = {
     least: 1,
     most: 10_000_000,
     zeroIsOff: true,
-    meaning: 'requests a minute from one address or token; more get 429; 0 is no limit',
+    meaning: 'requests a minute from one address; more get 429; 0 is no limit',
   },
   maxStreams: {
     environment: 'BROKER_MAX_STREAMS',

@@ -1,5 +1,6 @@
 /** Health, metrics, versions and what is known of the cluster. */
 import Type from 'typebox'
+import { word } from '#wire/schema-parts'
 import type { App } from './app'
 import type { Broker } from './broker'
 
@@ -16,10 +17,10 @@ const Version = Type.Object({
 })
 
 const Environment = Type.Object({
-  cni: Type.String(),
-  ip_family: Type.String(),
-  policy_enforcement: Type.String(),
-  nodes: Type.Integer(),
+  cni: Type.String({ description: 'unknown: agents do not report it' }),
+  ip_family: word(['ipv4', 'ipv6', 'dual', 'unknown'], 'of the living pods’ addresses; unknown while there are none'),
+  policy_enforcement: Type.String({ description: 'unknown: agents do not report it' }),
+  nodes: Type.Integer({ description: 'those that living pods are on' }),
 })
 
 export function addStatusRoutes(app: App, { store, metrics, version }: Broker): void {
@@ -77,6 +78,15 @@ export function addStatusRoutes(app: App, { store, metrics, version }: Broker): 
         response: { 200: Environment },
       },
     },
-    async () => ({ cni: 'unknown', ip_family: 'unknown', policy_enforcement: 'unknown', nodes: 0 }),
+    async () => {
+      const { nodes, families } = await store.extent()
+      const family = families[0] ?? ('unknown' as const)
+      return {
+        cni: 'unknown',
+        ip_family: families.length === 2 ? ('dual' as const) : family,
+        policy_enforcement: 'unknown',
+        nodes,
+      }
+    },
   )
 }

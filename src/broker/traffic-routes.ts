@@ -5,7 +5,7 @@ import { everyFlow } from '#flows/filter'
 import { BatchAnswer, batchHeaders } from '#wire/batch-answer'
 import { Problem } from '#wire/problem'
 import { PostedTrafficRow, printTrafficRow, TrafficRow } from '#wire/traffic-row'
-import { sendProblem } from './answer-problem'
+import { refuseFields, sendProblem } from './answer-problem'
 import type { App } from './app'
 import type { Broker } from './broker'
 import { ingestBatch } from './ingest-batch'
@@ -63,9 +63,8 @@ export function addTrafficRoutes(app: App, broker: Broker): void {
       if (answer === undefined) return reply
       const [bad] = answer.bad
       if (bad === undefined) return reply.headers(batchHeaders(answer)).send(answer.stored)
-      return sendProblem(reply, 'wrong-fields', `${bad.field} ${bad.message}`, [
-        { field: `body.${bad.field}`, message: bad.message },
-      ])
+      const field = bad.field === '' ? 'body' : `body.${bad.field}`
+      return refuseFields(reply, [{ field, message: bad.message }])
     },
   )
   app.post(

@@ -1,12 +1,12 @@
 /** What is wrong with one incoming flow, if anything; the rest of its batch does not depend on it. */
 import { addressRange, canonicalAddress } from './address'
 import type { BadRow, IncomingFlow } from './flow'
-import { type Instant, microsPerSecond, printInstant } from './instant'
+import { type Instant, isInstant, microsPerSecond, printInstant } from './instant'
 
 export type FlowLimits = { readonly now: Instant; readonly futureSeconds: number; readonly pastSeconds: number }
 
-/** Kubernetes names have at most 253 characters; a sender that writes more is not taken at its word. */
-const longestText = 1024
+/** Kubernetes names have at most 253 characters, and two names of this length still fit into an index of PostgreSQL. */
+const mostBytes = 1024
 const mostHits = 1_000_000_000
 
 type Complaint = Omit<BadRow, 'index'>
@@ -20,6 +20,7 @@ function checkTexts(flow: IncomingFlow): Complaint | undefined {
   if (flow.direction !== 'INGRESS' && flow.direction !== 'EGRESS') {
     return { field: 'traffic_type', message: 'neither INGRESS nor EGRESS' }
   }
+  if (flow.protocol.trim() === '') return { field: 'ip_protocol', message: 'blank' }
   const texts = [
     ['pod_name', flow.pod.name],
     ['pod_namespace', flow.pod.namespace],
@@ -30,17 +31,29 @@ function checkTexts(flow: IncomingFlow): Complaint | undefined {
     ['decision', flow.decision],
   ] as const
   for (const [field, text] of texts) {
-    const message = checkText(text ?? '')
+    const message = complainOfText(text ?? '')
     if (message !== undefined) return { field, message }
   }
   return undefined
 }
 
-function checkText(text: string): string | undefined {
-  if (text.length > longestText) return `longer than ${longestText} characters`
+/** Of any text that is stored by itself. */
+export function complainOfText(text: string): string | undefined {
+  if (text.length > mostBytes || bytesOf(text) > mostBytes) return `longer than ${mostBytes} bytes`
   // A database cannot store NUL, and the others separate the parts of a flow's key.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return /[\u0000-\u001f]/.test(text) ? 'holds a control character' : undefined
+}
+
+/** In UTF-8; a half of a surrogate pair becomes U+FFFD, which has as many. */
+function bytesOf(text: string): number {
+  if (text.length * 3 <= mostBytes) return text.length
+  let bytes = 0
+  for (const letter of text) {
+    const code = letter.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+  }
+  return bytes
 }
 
 function checkNumbers(flow: IncomingFlow): Complaint | undefined {
@@ -57,7 +70,7 @@ function isPort(port: number | null): boolean {
 
 function checkTime(time: Instant, { now, futureSeconds, pastSeconds }: FlowLimits): Complaint | undefined {
   const field = 'time_stamp'
-  if (!Number.isSafeInteger(time)) return { field, message: 'not a time' }
+  if (!isInstant(time)) return { field, message: 'not a time' }
   const latest = now + futureSeconds * microsPerSecond
   if (time > latest) return { field, message: `in the future: later than ${printInstant(latest)}` }
   const earliest = now - pastSeconds * microsPerSecond

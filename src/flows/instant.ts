@@ -5,11 +5,20 @@ export type Instant = number
 
 export const microsPerSecond = 1_000_000
 
+/** The years 1 to 9999: what RFC 3339 and databases can both write. */
+const earliest = Date.parse('0001-01-01T00:00:00Z') * 1000
+const latest = Date.parse('9999-12-31T23:59:59Z') * 1000
+
+/** Whether it can be printed; sums of times and ages may lie anywhere. */
+export function isInstant(micros: number): boolean {
+  return micros >= earliest && micros <= latest
+}
+
 const pattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:([Zz])|([+\- ])(\d\d)(?::?(\d\d))?)?$/
 
 /**
- * RFC 3339 with any offset, or without one, which then is UTC; undefined when the text is neither. Digits after the sixth of a
+ * RFC 3339 with any offset, or without one, which then is UTC; undefined when the text is neither, or no instant. Digits after the sixth of a
  * fraction are dropped. A blank before the offset is a plus sign: that is what a query string makes of an unescaped one.
  */
 export function parseInstant(text: string): Instant | undefined {
@@ -28,7 +37,8 @@ export function parseInstant(text: string): Instant | undefined {
   const offset = offsetMinutes(match)
   if (offset === undefined) return undefined
   const seconds = midnightMillis(year, month, day) / 1000 + hour * 3600 + (minute - offset) * 60 + second
-  return seconds * microsPerSecond + Number((match[7] ?? '').slice(0, 6).padEnd(6, '0'))
+  const micros = seconds * microsPerSecond + Number((match[7] ?? '').slice(0, 6).padEnd(6, '0'))
+  return isInstant(micros) ? micros : undefined
 }
 
 /** `2026-07-23T09:14:02.118377`: UTC without saying so, the fraction only when there is one. */

@@ -27,9 +27,9 @@ export function isWorthRetrying(error: unknown): boolean {
   return ['40P01', '40001'].includes(errorCode(error))
 }
 
-/** A value that the database cannot take: data exceptions and violated constraints. */
+/** A value that the database cannot take: data exceptions, violated constraints, and what no index or stack can hold. */
 export function isBadValue(error: unknown): boolean {
-  return /^(22|23)...$/.test(errorCode(error))
+  return /^(22|23|54)...$/.test(errorCode(error))
 }
 
 /** The failure to throw for an error of a database; anything that is not known stays as it is. */

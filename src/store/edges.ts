@@ -82,6 +82,7 @@ type EndRow<Side extends string> = {
 }
 
 const orderColumns = ['from_end', 'to_end', 'protocol', 'port', 'decision', 'is_ingress'] as const
+const orderParts = ['small', 'small', 'text', 'small', 'text', 'flag'] as const
 
 /** Whole hours: the first hour is the one that `since` lies in. */
 export async function readEdges(engine: Engine, query: EdgeQuery, page: PageRequest): Promise<Page<Edge>> {
@@ -97,7 +98,7 @@ export async function readEdges(engine: Engine, query: EdgeQuery, page: PageRequ
     const inside = `select end_id from edge_ends where namespace = any(${conditions.parameter(arrayText(query.namespaces))}::text[])`
     conditions.add(`(e.from_end in (${inside}) or e.to_end in (${inside}))`)
   }
-  const place = readCursor(page.cursor, orderColumns.length)
+  const place = readCursor(page.cursor, orderParts)
   if (place !== undefined) {
     const [from, to, protocol, port, decision, isIngress] = place.map((part) => conditions.parameter(part))
     const columns = orderColumns.map((column) => `e.${column}`).join(', ')

@@ -34,9 +34,12 @@ export function hashUuid(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
-/** jsonb has no NUL, so none is kept. */
+/** jsonb has no NUL, so none is kept, and no half of a surrogate pair, which becomes U+FFFD as everywhere else. */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value ?? null).replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1')
+  return JSON.stringify(value ?? null).replaceAll(
+    /(?<!\\)((?:\\\\)*)\\u(?:0000|(d[89a-f][0-9a-f]{2}))/g,
+    (_escape, before: string, half: string | undefined) => (half === undefined ? before : `${before}\ufffd`),
+  )
 }
 
 export function jsonOrNull(value: unknown): string | null {

@@ -22,7 +22,7 @@ import { openPostgres } from './postgres-engine'
 import { putPod } from './put-pod'
 import { deleteService, putService } from './put-service'
 import { readFlows } from './read-flows'
-import { podAt, podByName, podByUid, readPods } from './read-pods'
+import { podAt, podByName, podByUid, readExtent, readPods } from './read-pods'
 import { readServices, serviceByAddress, serviceByName } from './read-services'
 import { readVerdicts } from './read-verdicts'
 import { retain } from './retain'
@@ -103,6 +103,7 @@ export function storeOf(engine: Engine, notices: readonly string[], database: st
     pods: (query, page) => readPods(engine, query, page),
     streamPods: (query) => streamPages((page) => readPods(engine, query, page)),
     podByName: (name, namespace) => podByName(engine, name, namespace),
+    extent: () => readExtent(engine),
     podByUid: (uid) => podByUid(engine, uid),
     podAt: (address, at) => podAt(engine, address, at),
     holderAt: (address, at, target) => holderAt(engine, address, at, target),

@@ -168,7 +168,7 @@ export async function ownershipHistory(session: Session, given: string, page: Pa
   const address = canonicalAddress(given)
   const conditions = new Conditions()
   const held = conditions.parameter(address)
-  const place = readCursor(page.cursor, 3)
+  const place = readCursor(page.cursor, ['instant', 'text', 'whole'])
   if (place !== undefined) {
     const [from, kind, id] = place
     conditions.add(

@@ -1,22 +1,35 @@
 /** Pages by keyset: a cursor holds the place of the last row, so that a page costs the same wherever it begins. */
 import { Failure } from '#base/failure'
+import { isInstant } from '#flows/instant'
 import type { Cursor, Page, PageRequest } from './store'
 
 /** More rows than this in one page would be a read without bounds. */
 export const mostRows = 20_000
 const streamRows = 2000
 
-export type Place = readonly (string | number | boolean | null)[]
+export type Place = readonly (string | number | boolean)[]
 
 export function writeCursor(place: Place): Cursor {
   return Buffer.from(JSON.stringify(place)).toString('base64url')
 }
 
-/** Undefined for the first page. `length` is how many parts the order has. */
-export function readCursor(cursor: Cursor | undefined, length: number): Place | undefined {
+/** What each part of an order is; a cursor comes back from outside, so its parts are held to it. */
+export type PartKind = keyof typeof partChecks
+
+const partChecks = {
+  instant: (part: unknown) => typeof part === 'number' && Number.isInteger(part) && isInstant(part),
+  whole: (part: unknown) => Number.isSafeInteger(part),
+  small: (part: unknown) => Number.isInteger(part) && Math.abs(part as number) < 2 ** 31,
+  flag: (part: unknown) => typeof part === 'boolean',
+  text: (part: unknown) => typeof part === 'string' && !part.includes('\0'),
+  uuid: (part: unknown) => typeof part === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(part),
+} as const
+
+/** Undefined for the first page. */
+export function readCursor(cursor: Cursor | undefined, kinds: readonly PartKind[]): Place | undefined {
   if (cursor === undefined) return undefined
   const place = parse(cursor)
-  if (place === undefined || place.length !== length) {
+  if (place?.length !== kinds.length || !kinds.every((kind, part) => partChecks[kind](place[part]))) {
     throw new Failure('usage.bad-argument', 'the cursor is not one that an earlier page gave')
   }
   return place
@@ -53,12 +66,8 @@ export async function* streamPages<Row>(
 function parse(cursor: string): Place | undefined {
   try {
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    return Array.isArray(place) && place.every(isPart) ? place : undefined
+    return Array.isArray(place) ? place : undefined
   } catch {
     return undefined
   }
-}
-
-function isPart(part: unknown): part is Place[number] {
-  return part === null || ['string', 'number', 'boolean'].includes(typeof part)
 }

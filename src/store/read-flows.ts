@@ -55,7 +55,7 @@ export async function readFlows(session: Session, filter: FlowFilter, page: Page
   const limit = limitOf(page)
   const conditions = new Conditions()
   addFilter(conditions, filter)
-  const place = readCursor(page.cursor, 2)
+  const place = readCursor(page.cursor, ['instant', 'uuid'])
   if (place !== undefined) {
     const [time, id] = place
     conditions.add(

@@ -5,7 +5,7 @@ import { Conditions } from './conditions'
 import type { Session } from './engine'
 import { limitOf, pageOf, readCursor } from './paging'
 import { instantSql, type PodRow, podColumns, readPod } from './pod-rows'
-import type { Page, PageRequest, PodQuery, StoredPod } from './store'
+import type { ClusterExtent, Page, PageRequest, PodQuery, StoredPod } from './store'
 
 export async function readPods(session: Session, query: PodQuery, page: PageRequest): Promise<Page<StoredPod>> {
   const limit = limitOf(page)
@@ -16,7 +16,7 @@ export async function readPods(session: Session, query: PodQuery, page: PageRequ
   conditions.equal('p.workload_kind', query.workload?.kind)
   conditions.equal('p.workload_name', query.workload?.name)
   if (query.isDead !== undefined) conditions.add(query.isDead ? 'p.is_dead' : 'not p.is_dead')
-  const place = readCursor(page.cursor, 3)
+  const place = readCursor(page.cursor, ['text', 'text', 'whole'])
   if (place !== undefined) {
     const [namespace, name, id] = [place[0], place[1]]
       .map((part) => conditions.parameter(String(part)))
@@ -61,6 +61,20 @@ export function podAt(session: Session, address: string, at?: Instant): Promise<
       order by a.is_dead, a.started_at desc, a.last_seen desc, a.namespace || '/' || a.name, coalesce(a.uid, ''), a.pod_id`,
     [canonicalAddress(address), at],
   )
+}
+
+/** Two families at most, so the second question ends at the first pod of each. */
+export async function readExtent(session: Session): Promise<ClusterExtent> {
+  const { rows } = await session.query<{ nodes: number; ipv4: boolean; ipv6: boolean }>({
+    text: `select (select count(*) from (select distinct node_name from pods where not is_dead and node_name is not null) n) as nodes,
+      exists (select from pods where not is_dead and array_to_string(addresses, ' ') ~ '(^| )[0-9.]+( |$)') as ipv4,
+      exists (select from pods where not is_dead and array_to_string(addresses, ' ') ~ '(^| )[0-9a-f:]*:[0-9a-f:.]*( |$)') as ipv6`,
+  })
+  const [row] = rows
+  return {
+    nodes: row?.nodes ?? 0,
+    families: [...(row?.ipv4 === true ? (['ipv4'] as const) : []), ...(row?.ipv6 === true ? (['ipv6'] as const) : [])],
+  }
 }
 
 async function one(

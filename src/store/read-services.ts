@@ -16,7 +16,7 @@ export async function readServices(
   conditions.equal('s.namespace', query.namespace)
   conditions.equal('s.name', query.name)
   if (query.withDeleted !== true) conditions.add('s.deleted_at is null')
-  const place = readCursor(page.cursor, 3)
+  const place = readCursor(page.cursor, ['text', 'text', 'whole'])
   if (place !== undefined) {
     const [namespace, name] = [place[0], place[1]].map((part) => conditions.parameter(String(part)))
     conditions.add(

@@ -28,6 +28,8 @@ export type Store = {
   readonly streamPods: (query: PodQuery) => AsyncIterable<readonly StoredPod[]>
   /** The newest incarnation: the living first, then by last seen. Without a namespace, of any. */
   readonly podByName: (name: string, namespace?: string) => Promise<StoredPod | undefined>
+  /** How many nodes living pods are on, and the families of their addresses. */
+  readonly extent: () => Promise<ClusterExtent>
   readonly podByUid: (uid: string) => Promise<StoredPod | undefined>
   /** With a time: the pod that the guard lets through. Without: the living first, then by last seen. */
   readonly podAt: (address: string, at?: Instant) => Promise<StoredPod | undefined>
@@ -180,6 +182,8 @@ export type PodQuery = {
   readonly isDead?: boolean
   readonly workload?: Workload
 }
+
+export type ClusterExtent = { readonly nodes: number; readonly families: readonly ('ipv4' | 'ipv6')[] }
 
 export type ServiceQuery = { readonly namespace?: string; readonly name?: string; readonly withDeleted?: boolean }
 

@@ -28,6 +28,8 @@ function explain({ keyword, instancePath, params, message }: SchemaError): reado
   if (keyword === 'additionalProperties') {
     return namesIn(params, 'additionalProperties').map((name) => [below(name), 'is not known here'])
   }
+  // The one pattern there is; its text would say less.
+  if (keyword === 'pattern') return [[at, 'must be a whole number']]
   if (keyword === 'boolean') return [[at, 'is not known here']]
   if (keyword === 'enum') return [[at, `must be one of ${namesIn(params, 'allowedValues').join(', ')}`]]
   return [[at, message ?? 'is not as the schema wants it']]

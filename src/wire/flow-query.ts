@@ -8,7 +8,7 @@ import { parsePort } from '#base/port-range'
 import { parsePrefix } from '#base/prefix'
 import { canonicalAddress } from '#flows/address'
 import type { FlowCondition, FlowFilter, Side } from '#flows/filter'
-import { type Instant, microsPerSecond, parseInstant } from '#flows/instant'
+import { type Instant, isInstant, microsPerSecond, parseInstant } from '#flows/instant'
 import { parseLabelRequirements } from './label-requirements'
 import type { FieldError } from './problem'
 
@@ -126,7 +126,8 @@ const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d:
 export function parseTimeOrAge(text: string, now: Instant): Instant | undefined {
   const age = /^-?(\d{1,9})([smhd])$/.exec(text.trim())
   if (age === null) return parseInstant(text.trim())
-  return now - Number(age[1]) * (unitSeconds[age[2] ?? ''] ?? 0) * microsPerSecond
+  const instant = now - Number(age[1]) * (unitSeconds[age[2] ?? ''] ?? 0) * microsPerSecond
+  return isInstant(instant) ? instant : undefined
 }
 
 function textsOf(given: string | readonly string[]): readonly string[] {

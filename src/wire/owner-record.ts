@@ -12,7 +12,7 @@ import type {
 import { type Instant, printInstant } from '#flows/instant'
 import { WorkloadRecord } from './flow-record'
 import type { PrintablePod } from './pod-record'
-import { isJsonObject, nullableFlag, nullableObject, nullableText, word } from './schema-parts'
+import { isJsonObject, isPort, nullableFlag, nullableObject, nullableText, word } from './schema-parts'
 
 const kindOfPeer = word(['pod', 'node', 'service'], 'a node is a host-network pod, which has its node’s address')
 
@@ -204,14 +204,14 @@ export function servicePortsOf(record: unknown): Static<typeof ServicePortRecord
   const spec = isJsonObject(record) ? record.spec : undefined
   const listed = isJsonObject(spec) && Array.isArray(spec.ports) ? spec.ports.filter(isJsonObject) : []
   return listed.flatMap(({ protocol, port, targetPort, nodePort }) => {
-    if (typeof port !== 'number') return []
-    const isTarget = typeof targetPort === 'number' || (typeof targetPort === 'string' && targetPort !== '')
+    if (!isPort(port)) return []
+    const isTarget = isPort(targetPort) || (typeof targetPort === 'string' && targetPort !== '')
     return [
       {
         protocol: typeof protocol === 'string' ? protocol : 'TCP',
         port,
         targetPort: isTarget && targetPort !== 0 ? targetPort : port,
-        nodePort: typeof nodePort === 'number' ? nodePort : 0,
+        nodePort: isPort(nodePort) ? nodePort : 0,
       },
     ]
   })

@@ -40,6 +40,11 @@ export function listPage<Row extends TSchema>(row: Row, description: string) {
   )
 }
 
+/** Of a manifest, which may hold anything. */
+export function isPort(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535
+}
+
 export type JsonObject = { readonly [name: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import type { Labels, ServiceAddressKind } from '#flows/holder'
 import { type Instant, parseInstant, printNaive } from '#flows/instant'
 import { labelsOf, objectIn, textIn, withoutManagedFields } from './pod-record'
-import { isJsonObject, type JsonObject, nullableObject, nullableText } from './schema-parts'
+import { isJsonObject, isPort, type JsonObject, nullableObject, nullableText } from './schema-parts'
 import { blankAsNull } from './traffic-row'
 
 export const PostedService = Type.Object(
@@ -39,6 +39,7 @@ export const PostedDeletion = Type.Object(
 
 export type PostedService = Static<typeof PostedService>
 export type ServiceRecord = Static<typeof ServiceRecord>
+export type PostedDeletion = Static<typeof PostedDeletion>
 
 type AddressKind = Exclude<ServiceAddressKind, 'node-port'>
 
@@ -103,7 +104,7 @@ function nodePortsOf(spec: JsonObject | undefined): readonly { readonly protocol
   return listIn(spec, 'ports')
     .filter(isJsonObject)
     .flatMap(({ nodePort, protocol }) =>
-      typeof nodePort === 'number' && nodePort > 0
+      isPort(nodePort) && nodePort > 0
         ? [{ protocol: typeof protocol === 'string' ? protocol : 'TCP', port: nodePort }]
         : [],
     )

@@ -246,7 +246,12 @@ describeBroker({ settings: { flowRetentionDays: 3650 } }, (broker) => {
       checked_at: null,
       update_available: false,
     })
-    expect(await broker().read('/cluster/environment')).toMatchObject({ cni: 'unknown', nodes: 0 })
+    expect(await broker().read('/cluster/environment')).toEqual({
+      cni: 'unknown',
+      ip_family: 'ipv4',
+      policy_enforcement: 'unknown',
+      nodes: 1,
+    })
     expect(await broker().read('/health')).toEqual({ status: 'ok', database: 'reachable', schema: 'ready' })
     const metrics = await (await broker().get('/metrics')).text()
     for (const name of [
