@@ -172,6 +172,7 @@ describe('what it accepts with a warning', () => {
     ['10.1.2.3/8', '10.0.0.0/8'],
     ['010.0.0.0/8', '10.0.0.0/8'],
     ['fd00::1/64', 'fd00::/64'],
+    ['::ffff:10.0.0.0/104', '10.0.0.0/8'],
   ])('%s is read as %s', (cidr, range) => {
     const { policy, findings } = read(ingress({ from: [{ ipBlock: { cidr } }] }))
     expect(policy).toBeDefined()

@@ -15,7 +15,7 @@ import { policyTypes } from '#model/network-policy'
 import type { LabelSelector } from '#model/selector'
 import { type Fields, has, itemsAt, mapAt, mapsAt, pathOf } from './fields'
 import { readPolicyPort } from './policy-port'
-import { policyRangeAt } from './policy-range'
+import { blockRangeAt } from './policy-range'
 import { checkKnown, checkVersion, refuse, unlessRefused } from './policy-refusal'
 import { readSelector } from './policy-selector'
 import type { Writable } from './writable'
@@ -96,7 +96,7 @@ function parsePeer(peer: Fields): NetworkPolicyPeer | undefined {
 
 function parseIpBlock(peer: Fields, block: Fields): IpBlockPeer | undefined {
   checkKnown(block, ['cidr', 'except'])
-  const cidr = policyRangeAt(block, 'cidr', block.values.cidr)
+  const cidr = blockRangeAt(block, 'cidr', block.values.cidr)
   if (cidr === undefined) return undefined
   const except = itemsAt(block, 'except').flatMap((item, at) => parseExcept(block, { cidr, item, at }) ?? [])
   return { kind: 'ipBlock', path: pathOf(peer, ''), cidr, except }
@@ -105,7 +105,7 @@ function parseIpBlock(peer: Fields, block: Fields): IpBlockPeer | undefined {
 type Except = { readonly cidr: Prefix; readonly item: unknown; readonly at: number }
 
 function parseExcept(block: Fields, { cidr, item, at }: Except): Prefix | undefined {
-  const range = policyRangeAt(block, `except[${at}]`, item)
+  const range = blockRangeAt(block, `except[${at}]`, item)
   if (range === undefined) return undefined
   if (containsIp(cidr, range.ip) && range.length > cidr.length) return range
   const problem = `the exception ${printPrefix(range)} is no part of ${printPrefix(cidr)} smaller than the whole`

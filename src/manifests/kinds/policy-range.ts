@@ -26,6 +26,17 @@ export function policyRangeAt(fields: Fields, key: string, value: unknown): Pref
   return parsed.prefix
 }
 
+/** An ipBlock may hold IPv4 written as IPv6 too, which Go's net.IPNet takes for the IPv4 range; CRDs refuse that form. */
+export function blockRangeAt(fields: Fields, key: string, value: unknown): Prefix | undefined {
+  const [, address, length] = /^::ffff:([0-9.]+)\/(\d+)$/i.exec(typeof value === 'string' ? value : '') ?? []
+  const parsed = parsePrefix(`${address}/${Number(length) - 96}`)
+  if (parsed === undefined) return policyRangeAt(fields, key, value)
+  const range = printPrefix(parsed.prefix)
+  const message = `${describeValue(value)} is an IPv4 range written as IPv6: the API server accepts it with a warning, or refuses it where StrictIPCIDRValidation is on; it is read as ${range}`
+  report(fields, key, { code: 'policy.sloppy-range', message, hint: `write ${range}` })
+  return parsed.prefix
+}
+
 function explainBadRange(value: unknown): string {
   if (typeof value !== 'string' || value === '')
     return `${describeValue(value)} stands where a range of addresses is wanted`
