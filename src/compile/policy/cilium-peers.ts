@@ -1,6 +1,16 @@
 /** The peers of an element of a Cilium policy. Mirrors pkg/policy/api ingress.go, egress.go and cidr.go, Cilium 1.16 to 1.19. */
 import { parseIp } from '#base/ip'
-import { bitsOf, hostPrefix, overlaps, type Prefix, parsePrefix, parsePrefixOrIp, prefixOf } from '#base/prefix'
+import {
+  bitsOf,
+  hostPrefix,
+  overlaps,
+  type Prefix,
+  parsePrefix,
+  parsePrefixOrIp,
+  prefixOf,
+  printPrefix,
+} from '#base/prefix'
+import { listOf } from '#base/text'
 import { addRequirement, endpointSelector } from '#compile/identities/endpoint-selector'
 import { entitySelectors, isEntity } from '#compile/identities/entities'
 import { worldName } from '#compile/identities/prefix-identities'
@@ -59,7 +69,10 @@ function peersOfNoList({ path, toPorts, icmps }: CiliumElement): 'any' | readonl
 
 function entityPeers({ path, text }: CiliumText, { settings }: PeerContext): readonly PeerMatch[] {
   if (!isEntity(text)) return []
-  return entitySelectors(text, settings.clusterName).map((selector) => ownPeer(path, { kind: 'labels', selector }))
+  const title = `the entity ${text}`
+  return entitySelectors(text, settings.clusterName).map((selector) =>
+    ownPeer(path, { kind: 'labels', selector }, title),
+  )
 }
 
 function cidrRulePeers(rule: CidrRule, context: PeerContext): readonly PeerMatch[] {
@@ -87,13 +100,24 @@ function rangePeers(
   context: PeerContext,
 ): readonly PeerMatch[] {
   if (cidr === undefined) return []
-  return subtractPrefixes(cidr, except).flatMap((prefix) => prefixPeers(path, prefix, context))
+  const title = except.length === 0 ? undefined : rangeTitle(cidr, except)
+  return subtractPrefixes(cidr, except).flatMap((prefix) => prefixPeers(path, prefix, context, title))
+}
+
+/** Cut into many prefixes it is still one range to whoever wrote it. */
+export function rangeTitle(cidr: Prefix, except: readonly Prefix[]): string {
+  return `addresses in ${printPrefix(cidr)} but ${listOf(except.map(printPrefix))}`
 }
 
 /** A range of every address means the world, and with it every prefix outside the cluster. */
-function prefixPeers(path: string, prefix: Prefix | undefined, { settings }: PeerContext): readonly PeerMatch[] {
+function prefixPeers(
+  path: string,
+  prefix: Prefix | undefined,
+  { settings }: PeerContext,
+  title?: string,
+): readonly PeerMatch[] {
   if (prefix === undefined) return []
-  if (prefix.length > 0) return [ownPeer(path, { kind: 'prefix', prefix })]
+  if (prefix.length > 0) return [ownPeer(path, { kind: 'prefix', prefix }, title)]
   const world = worldName(prefix.ip, settings.isDualStack)
   const isWorld = { source: 'reserved', key: world, operator: 'Exists', values: [] } as const
   return [ownPeer(path, { kind: 'labels', selector: { requirements: [isWorld] } })]

@@ -36,8 +36,8 @@ export function ownSubject(path: string, subject: CiliumSubject): OwnMatch {
   return { kind: 'own', path, text: `${kind} ${printSelector(selector)} ${demands}`.trimEnd(), detail: subject }
 }
 
-export function ownPeer(path: string, peer: CiliumPeer): OwnMatch {
-  return { kind: 'own', path, text: printPeer(peer), detail: peer }
+export function ownPeer(path: string, peer: CiliumPeer, title?: string): OwnMatch {
+  return { kind: 'own', path, text: printPeer(peer), detail: peer, ...(title !== undefined && { title }) }
 }
 
 export function printPeer(peer: CiliumPeer): string {

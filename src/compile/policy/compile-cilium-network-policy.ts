@@ -7,7 +7,7 @@ import { worldName } from '#compile/identities/prefix-identities'
 import { refOf } from '#model/meta'
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort, NetworkPolicyRule } from '#model/network-policy'
 import type { CiliumSettings } from './cilium-options'
-import { subtractPrefixes } from './cilium-peers'
+import { rangeTitle, subtractPrefixes } from './cilium-peers'
 import { ownPeer, ownSubject } from './cilium-rule'
 import { inNamespace, networkPolicyPeer } from './cilium-selectors'
 import {
@@ -65,8 +65,9 @@ function compilePeer(
     const selector = networkPolicyPeer(peer.podSelector, peer.namespaceSelector, namespace)
     return [ownPeer(path, { kind: 'endpoints', selector })]
   }
+  const title = peer.except.length === 0 ? undefined : rangeTitle(peer.cidr, peer.except)
   return subtractPrefixes(peer.cidr, peer.except).map((prefix) => {
-    if (prefix.length > 0) return ownPeer(path, { kind: 'prefix', prefix })
+    if (prefix.length > 0) return ownPeer(path, { kind: 'prefix', prefix }, title)
     const world = worldName(prefix.ip, isDualStack)
     const isWorld = { source: 'reserved', key: world, operator: 'Exists', values: [] } as const
     return ownPeer(path, { kind: 'labels', selector: { requirements: [isWorld] } })

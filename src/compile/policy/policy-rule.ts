@@ -79,6 +79,8 @@ export type OwnMatch = {
   readonly kind: 'own'
   readonly path: string
   readonly text: string
+  /** What the policy says, where several matches stand for it together, as of an entity. */
+  readonly title?: string
   readonly detail: unknown
 }
 

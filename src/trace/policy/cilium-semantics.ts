@@ -312,5 +312,5 @@ function explainPeer(match: PeerMatch, of: PartyClass, context: IdentityContext)
   if (peerOf(match).kind === 'prefix' && of.kind !== 'address') {
     return `ranges mean addresses outside the cluster: ${who} has ${has}, which no range selects`
   }
-  return `${match.text} is wanted, and ${who} has ${has}`
+  return `${match.title ?? match.text} is wanted, and ${who} has ${has}`
 }

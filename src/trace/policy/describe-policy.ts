@@ -103,7 +103,7 @@ export function describePeer(peer: PeerMatch): string {
     case 'names':
       return `the addresses of ${listOf(peer.names)}`
     case 'own':
-      return peer.text
+      return peer.title ?? peer.text
     case 'everybody':
     case 'nobody':
     case 'unknown':

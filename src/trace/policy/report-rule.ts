@@ -13,7 +13,7 @@ export function reportRule(
 ): RuleReport {
   const { object, origin } = policy.source
   const side = direction === 'ingress' ? 'from' : 'to'
-  const whom = rule.peers === 'any' ? 'anybody' : rule.peers.map(describePeer).join(' or ') || 'nobody'
+  const whom = rule.peers === 'any' ? 'anybody' : [...new Set(rule.peers.map(describePeer))].join(' or ') || 'nobody'
   const then = (rule.consequences ?? []).map(({ sentence }) => `; ${sentence}`).join('')
   return {
     object,

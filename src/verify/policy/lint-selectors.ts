@@ -93,7 +93,9 @@ function lintPeer({ world }: LintContext, policy: CompiledPolicy, peer: PeerMatc
 function describePeer(peer: PeerMatch): string {
   if (peer.kind === 'pods') return `no pod in ${describeNamespaces(peer.namespaces)} ${describePods(peer.pods)}`
   if (peer.kind === 'nodes') return `no node has ${printSelector(peer.selector)}`
-  return peer.kind === 'own' ? `nothing in the input is among ${peer.text}` : 'nothing in the input is selected'
+  return peer.kind === 'own'
+    ? `nothing in the input is among ${peer.title ?? peer.text}`
+    : 'nothing in the input is selected'
 }
 
 type Placed = { readonly path: string; readonly namespaces: NamespaceMatch }
