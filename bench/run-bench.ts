@@ -7,6 +7,7 @@ import { printTable } from '#base/text'
 import { runPreflight } from '#kernel/preflight'
 import { benchBroker } from './bench-broker'
 import { benchDatapath } from './bench-datapath'
+import { benchFlows } from './bench-flows'
 import { benchPolicies } from './bench-policies'
 import { benchStore } from './bench-store'
 import { bigCluster, type Size } from './big-cluster'
@@ -170,6 +171,7 @@ function benchDatapathHere(): readonly (readonly string[])[] {
 const benches = {
   rules: benchRules,
   trace: benchTrace,
+  flows: () => benchFlows({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   datapath: () => benchDatapathHere(),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),

@@ -7,14 +7,21 @@ import { printList } from '#compile/nftables/print-list'
 import { rulesetOf } from '#compile/nftables/ruleset'
 import { nodeIptables } from '#compile/node/node-iptables'
 import { nodeNftables } from '#compile/node/node-nftables'
+import { emptyDirectory } from '#flows/directory'
+import { directoryOfCluster } from '#flows/directory-of-cluster'
+import type { ObservedFlow } from '#flows/observed-flow'
+import { gatherFlows, startGathering } from '#generate/gather-flows'
+import { generatePolicies } from '#generate/generate-policies'
 import { buildCluster } from '#manifests/build-cluster'
 import { parseManifestText } from '#manifests/parse-text'
 import type { Cluster } from '#model/cluster'
 import { decide } from '#trace/policy/decide'
 import { kubernetesSemantics } from '#trace/policy/k8s-semantics'
 import { classOf, type PolicyWorld, preparePolicies } from '#trace/policy/world'
+import { auditFlows, reportAudit, startAudit } from '#verify/policy/audit'
 import { buildMatrix } from '#verify/policy/build-matrix'
 import { printMatrixText } from '#verify/policy/print-matrix'
+import { bigFlows } from './big-flows'
 
 const [step = '', file = ''] = process.argv.slice(2)
 const text = readFileSync(file, 'utf8')
@@ -50,6 +57,32 @@ if (step === 'policies') {
   const verdicts = verdictsOf(world, cluster)
   verdicts()
   timed('verdicts', verdicts)
+}
+
+if (step === 'flows') {
+  const cluster = buildCluster(parseManifestText(text, 'policies.json').value).value
+  let audit = startAudit(preparePolicies(cluster, { semantics: kubernetesSemantics }), directoryOfCluster(cluster))
+  overFlows('audit', (flows) => {
+    audit = auditFlows(audit, flows)
+  })
+  timed('report', () => reportAudit(audit))
+}
+
+if (step === 'generate') {
+  const gathering = startGathering(emptyDirectory)
+  overFlows('gather', (flows) => gatherFlows(gathering, flows))
+  timed('generate', () => generatePolicies(gathering, { kind: 'networkpolicy', choice: {} }))
+}
+
+/** Making the rows is not counted. */
+function overFlows(name: string, take: (flows: readonly ObservedFlow[]) => void): void {
+  let total = 0
+  for (const flows of bigFlows(1_000_000)) {
+    const start = performance.now()
+    take(flows)
+    total += performance.now() - start
+  }
+  times[name] = total
 }
 
 /** A million single verdicts, over pods and ports in turn. */

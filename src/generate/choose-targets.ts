@@ -143,17 +143,12 @@ function others(candidates: readonly Candidate[], own: Candidate, selector: Labe
 }
 
 function tellTarget(target: Target): readonly Finding[] {
-  const { alsoSelects, isRecorded, isHostNetwork } = target
+  const { alsoSelects, isHostNetwork } = target
   const told: Finding[] = []
   if (alsoSelects.length > 0) {
     const whom = `its policy selects the pods of ${listOf(alsoSelects)} as well, which have the same labels`
     const hint = 'give one of them a label that the other lacks'
     told.push({ ...about('generate.selects-others', target, whom), hint })
-  }
-  if (!isRecorded) {
-    told.push(
-      about('generate.only-peers-told', target, 'nothing was recorded at its own pods: what it sends is not known'),
-    )
   }
   if (isHostNetwork) {
     told.push(

@@ -38,9 +38,11 @@ export function headerOf(rules: TargetRules, isCilium: boolean): readonly string
   if (target.alsoSelects.length > 0) {
     lines.push(`its selector takes in the pods of ${listOf(target.alsoSelects)} too, which have the same labels`)
   }
-  if (!target.isRecorded) lines.push('nothing was recorded at its own pods: the rules are what its peers recorded')
-  if (rules.ingress.size + rules.egress.size === 0)
+  if (rules.ingress.size + rules.egress.size === 0) {
     lines.push('nothing was seen that could be allowed: everything is denied')
+  } else if (!target.isRecorded && rules.firstSeen !== undefined) {
+    lines.push('nothing was recorded at its own pods: the rules are what its peers recorded')
+  }
   const told = [...refused.values()].sort((a, b) => compareText(a.text, b.text))
   for (const { text, hits, lastSeen } of told.slice(0, mostRefused)) {
     lines.push(

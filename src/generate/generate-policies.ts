@@ -3,7 +3,7 @@ import type { Finding } from '#base/finding'
 import { countOf, listOf } from '#base/text'
 import { allowDns } from './allow-dns'
 import { chooseTargets, type Target, type TargetChoice } from './choose-targets'
-import { collectRules } from './collect-rules'
+import { collectRules, type TargetRules } from './collect-rules'
 import { policyName } from './describe-target'
 import { generateFinding } from './findings'
 import { type Gathering, type LeftOut, observedIndex } from './gather-flows'
@@ -44,7 +44,7 @@ export function generatePolicies(gathering: Gathering, { kind, choice, allowsDns
   const index = observedIndex(gathering)
   const { targets, findings, known } = chooseTargets(gathering, index, choice)
   const all = collectRules(gathering, index, targets)
-  const silent = all.filter(({ ingress, egress }) => ingress.size + egress.size === 0).map(({ target }) => target)
+  const told = all.flatMap((rules) => tellRules(rules, allowsDns === true))
   if (allowsDns === true) allowDns(index, all)
   const render = kind === 'networkpolicy' ? renderNetworkPolicy : renderCiliumPolicy
   const policies = all.map((rules): GeneratedPolicy => {
@@ -57,12 +57,20 @@ export function generatePolicies(gathering: Gathering, { kind, choice, allowsDns
     policies.map(({ text }) => text),
     { gathering, index, kind },
   )
-  return { policies, findings: [...findings, ...silent.map(tellNothing), ...tellLeftOut(gathering)], proof, known }
+  return { policies, findings: [...findings, ...told, ...tellLeftOut(gathering)], proof, known }
 }
 
-function tellNothing({ kind, namespace, name }: Target): Finding {
-  const message = 'nothing that could be allowed was seen of it: its policy denies everything'
-  return generateFinding('generate.nothing-seen', { message, object: { kind, namespace, name } })
+function tellRules({ target, ingress, egress }: TargetRules, allowsDns: boolean): readonly Finding[] {
+  const { kind, namespace, name, isRecorded } = target
+  const object = { kind, namespace, name }
+  if (ingress.size + egress.size === 0) {
+    const rest = allowsDns ? 'everything but the DNS' : 'everything'
+    const message = `nothing that could be allowed was seen of it: its policy denies ${rest}`
+    return [generateFinding('generate.nothing-seen', { message, object })]
+  }
+  if (isRecorded) return []
+  const message = 'nothing was recorded at its own pods: what it sends is not known, and its policy denies it'
+  return [generateFinding('generate.only-peers-told', { message, object })]
 }
 
 const reasons: Readonly<Record<LeftOut, string>> = {
