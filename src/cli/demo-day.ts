@@ -12,8 +12,6 @@ export type DayMessage = {
 }
 
 export const day = '2026-10-06'
-/** When the recording ends, and the demo's clock goes on. */
-export const dayEnd = `${day}T23:59:00Z`
 /** A pod that nobody reported connects to the database; its address has another holder 88 s later. */
 export const unattributedAt = `${day}T09:14:02Z`
 export const unattributedAddress = '10.244.2.31'

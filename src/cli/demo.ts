@@ -70,7 +70,8 @@ async function runDemo({ io, runOn }: CommandContext, demo: Demo): Promise<void>
   const broker = await startDemoBroker(io, demo)
   try {
     await showDay(io, broker, { run, names: { ...names, URL: broker.url } })
-    io.out(closing(io, broker.url, demo.interrupted !== undefined))
+    const tighter = names.TIGHTER ?? ''
+    io.out(closing(io, { url: broker.url, tighter, staysUp: demo.interrupted !== undefined }))
     await demo.interrupted
   } finally {
     await broker.stop()
@@ -116,7 +117,9 @@ async function readEdges(url: string): Promise<readonly EdgeRecord[]> {
   return items
 }
 
-function closing(io: Io, url: string, staysUp: boolean): string {
+type Closing = { readonly url: string; readonly tighter: string; readonly staysUp: boolean }
+
+function closing(io: Io, { url, tighter, staysUp }: Closing): string {
   const broker = staysUp
     ? `
 The broker stays up, its clock at the end of that day, until Ctrl-C ends it:
@@ -126,6 +129,8 @@ The broker stays up, its clock at the end of that day, until Ctrl-C ends it:
   portolan flows --broker ${url} --follow
   portolan who 10.244.1.31 --broker ${url} -o wide
   portolan generate ciliumnetworkpolicy -n shop --broker ${url}
+  curl -X PUT -H 'Content-Type: application/yaml' --data-binary @${tighter} \\
+    ${url}/api/v1/audit/policies      (kept in audit mode; see ${url}/api/v1/audit/summary)
 `
     : ''
   return `\n${heading(io, 'Now yours')}

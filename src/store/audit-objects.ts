@@ -96,7 +96,7 @@ async function lockState(session: Session): Promise<void> {
   await session.query({ text: 'select generation from audit_state for update' })
 }
 
-/** A new policy is tried on flows that have come already: the next pass puts those of the day into the queue. */
+/** A new policy is tried on flows that have come already: the next pass puts those of the last 24 hours into the queue. */
 async function nextGeneration(session: Session, brings: boolean): Promise<void> {
   await session.query({
     text: `update audit_state set generation = generation + 1,

@@ -6,6 +6,7 @@ import { type Instant, microsPerSecond, printDay } from '#flows/instant'
 import { keyLists, readAuditObjects } from './audit-objects'
 import type { AuditObjects, AuditPassDone, AuditPassSettings, JudgedFlows, WaitingFlow } from './audit-store'
 import { arrayText, type Engine, type Session } from './engine'
+import { microsPerDay } from './partitions'
 import { type PassSession, runOnce } from './pass-lock'
 import { instantSql } from './pod-rows'
 import { type FlowRow, flowColumns, readFlow } from './read-flows'
@@ -53,7 +54,7 @@ function dueBefore(now: Instant, { windowSeconds }: AuditPassSettings): Instant 
 
 /**
  * A flow that is seen again and again has a row since the morning and never comes into the queue again: for a new policy the
- * day's rows are put there once. Done here and not when the policy is put, so that flows that were arriving then are there.
+ * rows of the last 24 hours are put there once. Done here and not when the policy is put, so that flows that were arriving then are there.
  */
 async function backfill(session: PassSession, now: Instant): Promise<void> {
   await session.transaction(async (inside) => {
@@ -64,9 +65,9 @@ async function backfill(session: PassSession, now: Instant): Promise<void> {
     if (from === null) return
     await inside.query({
       text: `insert into audit_queue (day, flow_key, scope) select f.day, f.flow_key, $2::int8 from flows f
-        where f.day = $1::date
+        where f.day >= $1::date and f.last_seen >= ${instantSql(3)}
           and not exists (select from audit_queue q where q.day = f.day and q.flow_key = f.flow_key)`,
-      values: [printDay(now), from],
+      values: [printDay(now - microsPerDay), from, now - microsPerDay],
     })
     await inside.query({ text: 'update audit_state set backfill_from = null' })
   })
