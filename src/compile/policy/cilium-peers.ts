@@ -54,6 +54,7 @@ export function peersOf(element: CiliumElement, context: PeerContext): 'any' | r
       kind: 'unknown' as const,
       path: at,
       why: `only AWS knows the addresses of ${text}`,
+      isOutside: true,
     })),
     ...(services ?? []).flatMap((service) => servicePeers(service, context)),
     ...(fqdns ?? []).map((fqdn) => ownPeer(fqdn.path, { kind: 'name', fqdn })),
@@ -83,7 +84,8 @@ function cidrRulePeers(rule: CidrRule, context: PeerContext): readonly PeerMatch
     return rule.groupSelector !== undefined && matchesSelector(rule.groupSelector, meta.labels)
   })
   if (groups.length === 0 && rule.groupRef !== undefined) {
-    return [{ kind: 'unknown', path: rule.path, why: `the input has no CiliumCIDRGroup ${rule.groupRef}` }]
+    const why = `the input has no CiliumCIDRGroup ${rule.groupRef}`
+    return [{ kind: 'unknown', path: rule.path, why, isOutside: true }]
   }
   const peers = groups.flatMap(({ cidrs }) =>
     cidrs.flatMap(({ text }) => rangePeers(rule.path, parsePrefixOrIp(text), except, context)),

@@ -111,7 +111,9 @@ function matchOne(
 ): RuleMatch {
   const no: RuleMatch = { match: 'no', identity: peer.number }
   const yes: RuleMatch = { match: 'yes', identity: peer.number }
-  if (match.kind === 'unknown') return { match: 'maybe', identity: peer.number }
+  if (match.kind === 'unknown') {
+    return match.isOutside === true && !hasPrefix(peer) ? no : { match: 'maybe', identity: peer.number }
+  }
   if (match.kind !== 'own') return no
   const wanted = peerOf(match)
   if (wanted.kind === 'endpoints') {
@@ -124,6 +126,11 @@ function matchOne(
   if (wanted.kind === 'name')
     return { match: matchFqdn(wanted.fqdn, peer, demands.seenNames, subject), identity: peer.number }
   return matchesIdentity(wanted, peer) ? yes : no
+}
+
+/** Whether ranges can mean it: what is outside, and nodes where they are matched by address. */
+export function hasPrefix({ prefix, number }: PeerIdentity): boolean {
+  return prefix !== undefined || !isInCluster(number)
 }
 
 export function matchesIdentity(wanted: CiliumPeer, { labels, prefix }: PeerIdentity): boolean {

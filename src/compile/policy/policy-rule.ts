@@ -102,8 +102,8 @@ export type PeerMatch =
   | { readonly kind: 'names'; readonly path: string; readonly names: readonly string[] }
   /** Matches nobody, or everybody, for the reason given. */
   | { readonly kind: 'nobody' | 'everybody'; readonly path: string; readonly why: string }
-  /** The input cannot tell whom it matches. */
-  | { readonly kind: 'unknown'; readonly path: string; readonly why: string }
+  /** The input cannot tell whom it matches; `isOutside` if that is no pod in any case. */
+  | { readonly kind: 'unknown'; readonly path: string; readonly why: string; readonly isOutside?: boolean }
 
 /** `protocol` is absent where every protocol with ports is meant. */
 export type PortMatch =

@@ -143,6 +143,8 @@ describe.each(ciliumVersions)('destinations in %s', (version) => {
       expect(atA([group(version), byName], '203.0.114.7', 'TCP 443')).toBe('133')
     }
     expect(atA([byName], '203.0.113.7', 'TCP 443')).toBe('unknown')
+    // Ranges never mean what is inside the cluster, whichever they are.
+    for (const inside of ['B', 'C', 'node-b', 'health']) expect(atA([byName], inside, 'TCP 443')).toBe('133')
   })
 
   test('C7: toGroups is unknown, as AWS alone knows the addresses', () => {

@@ -9,7 +9,7 @@ import { identityNumbers } from '#compile/identities/numbers'
 import type { PeerIdentity } from '#compile/policy/cilium-identities'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
-import { matchesIdentity, type SubjectRules } from '#compile/policy/cilium-wanted-entries'
+import { hasPrefix, matchesIdentity, type SubjectRules } from '#compile/policy/cilium-wanted-entries'
 import { compileCilium } from '#compile/policy/compile-cilium'
 import type {
   CompiledPolicy,
@@ -278,7 +278,10 @@ function hostLabels({ labels }: PartyClass): ReturnType<typeof labelSet> {
 
 /** `maybe` where the node that judges, or what it has learned, makes the difference. */
 function matchPeer(match: PeerMatch, of: PartyClass, context: IdentityContext): Match {
-  if (match.kind === 'unknown') return 'maybe'
+  if (match.kind === 'unknown') {
+    const isMissed = match.isOutside === true && !identitiesOf(context, of, 'perhaps-same-node').some(hasPrefix)
+    return isMissed ? 'no' : 'maybe'
+  }
   if (match.kind !== 'own') return 'no'
   const peer = peerOf(match)
   const identities: readonly PeerIdentity[] = identitiesOf(context, of, 'perhaps-same-node')

@@ -15,6 +15,10 @@ export const lintFindings = {
     severity: 'warning',
     meaning: 'A peer of a rule matches nothing in the input.',
   },
+  'policy.undecided-peer': {
+    severity: 'info',
+    meaning: 'Whom a peer of a rule matches the input cannot tell; answers that depend on it are unknown.',
+  },
   'policy.namespace-unlabelled': {
     severity: 'warning',
     meaning: 'A namespaceSelector asks for a label that no namespace of the input has.',

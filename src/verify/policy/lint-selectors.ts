@@ -65,9 +65,15 @@ function describePods(pods: LabelSelector): string {
 
 /** An entity or a Service of Cilium is several peers of one place, of which any may be met. */
 function lintPeers(context: LintContext, policy: CompiledPolicy, peers: readonly PeerMatch[]): readonly Finding[] {
+  const unknown = peers.flatMap((peer) => {
+    if (peer.kind !== 'unknown') return []
+    const message = `whom the peer matches is unknown: ${peer.why}`
+    const hint = peer.why.startsWith('the input has no') ? { hint: 'add it to the input' } : {}
+    return [lintFinding('policy.undecided-peer', policy.source, { message, path: peer.path, ...hint })]
+  })
   const met = new Set(peers.filter((peer) => isMet(context, peer)).map(({ path }) => path))
   const missed = new Map(peers.filter(({ path }) => !met.has(path)).map((peer) => [peer.path, peer]))
-  return [...missed.values()].flatMap((peer) => lintPeer(context, policy, peer))
+  return [...unknown, ...[...missed.values()].flatMap((peer) => lintPeer(context, policy, peer))]
 }
 
 function isMet({ pods, others, match }: LintContext, peer: PeerMatch): boolean {
