@@ -121,7 +121,8 @@ function commentsOfPeers(drafts: readonly RuleDraft[]): readonly string[] {
   if (first?.peer.kind === 'api-server') return ['the API server']
   if (first?.peer.kind !== 'host') return []
   const nodes = drafts.flatMap(({ peer }) => (peer.kind === 'host' && peer.node !== null ? [peer.node] : []))
-  const place = nodes.length === 0 ? '' : ` on node ${[...new Set(nodes)].sort(compareText).join()}`
+  const names = [...new Set(nodes)].sort(compareText).join()
+  const place = names === '' ? '' : first.peer.title === 'node' ? ` ${names}` : ` on node ${names}`
   return [`${first.peer.title}${place} — podSelector cannot match host traffic`]
 }
 
