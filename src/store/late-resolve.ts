@@ -43,10 +43,15 @@ async function resolveChunk(
   },
 ): Promise<Chunk> {
   const { now, oldest, chunkRows, place } = part
-  const { rows } = await session.query<Chunk>({
-    name: 'late-resolve',
-    text: chunkText,
-    values: [printDay(oldest), oldest, place?.time ?? null, place?.id ?? null, chunkRows, now],
+  const { rows } = await session.transaction(async (inside) => {
+    // Rows without a peer are few until they are many, and statistics come late: a planner that expects one row compares each
+    // with each, which takes half a minute. The look-ups of addresses have no other way and keep theirs.
+    await inside.query({ text: 'set local enable_nestloop = off' })
+    return inside.query<Chunk>({
+      name: 'late-resolve',
+      text: chunkText,
+      values: [printDay(oldest), oldest, place?.time ?? null, place?.id ?? null, chunkRows, now],
+    })
   })
   return rows[0] ?? { examined: 0, resolved: 0, merged: 0, time: null, id: null }
 }
@@ -55,6 +60,10 @@ const looked = `peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_ki
   rejected_reason, rejected_kind, rejected_namespace, rejected_name, peer_end`
 const kept = `day, flow_id, first_seen, last_seen, hits, pod_namespace, pod_name, pod_uid, pod_ip, pod_workload_kind, pod_workload_name,
   pod_labels_id, pod_end, direction, protocol, own_port, peer_ip, peer_port, decision, peer_range`
+
+/** The rows of the chunk lie in one stretch of the index of those that wait. */
+const waiting = `f.peer_kind is null and f.day >= $1::date
+    and f.first_seen between (select min(seen) from chunk) and (select max(seen) from chunk)`
 
 /**
  * A row that gets a peer gets another key, so it is taken out and put in again, where it may meet the same flow, stamped when it
@@ -80,7 +89,7 @@ with chunk as (
     is distinct from (c.peer_outcome, c.rejected_reason, c.rejected_namespace, c.rejected_name)
 ), taken as (
   delete from flows f using changed c
-  where f.day = c.day and f.flow_key = c.flow_key and f.peer_kind is null and c.peer_kind is not null
+  where f.day = c.day and f.flow_key = c.flow_key and c.peer_kind is not null and ${waiting}
   returning ${prefixed('f', kept)}, f.flow_key as old_key, f.peer_end as old_end, ${prefixed('c', looked)}
 ), stamped as (
   insert into flows as e (${kept}, flow_key, peer_resolved_at, ${looked})
@@ -97,7 +106,7 @@ with chunk as (
   update flows f set peer_outcome = c.peer_outcome, rejected_reason = c.rejected_reason, rejected_kind = c.rejected_kind,
     rejected_namespace = c.rejected_namespace, rejected_name = c.rejected_name, peer_end = c.peer_end
   from changed c
-  where f.day = c.day and f.flow_key = c.flow_key and f.peer_kind is null and c.peer_kind is null
+  where f.day = c.day and f.flow_key = c.flow_key and c.peer_kind is null and ${waiting}
   returning f.day, f.first_seen, f.last_seen, f.hits, f.pod_namespace, f.pod_name, f.pod_end, f.direction, f.protocol, f.own_port,
     f.peer_port, f.decision, c.old_end, f.peer_end
 ), moved as (

@@ -128,8 +128,10 @@ function makeHearing(
     stop: async () => {
       isWanted = false
       clearTimeout(timer)
-      await current?.close()
+      // Let go of before it is closed: whoever starts meanwhile makes another.
+      const ending = current
       current = undefined
+      await ending?.close()
     },
   }
 }
