@@ -1,5 +1,8 @@
 /** The one statement that stores a batch: look up, stamp, key, deduplicate, count, roll up, remember the answer. */
-import { chosenHolder, flowKeySql, stampColumns } from './holder-sql'
+import { flowKeySql, podHolders, stampedRows } from './holder-sql'
+
+const reportedColumns = `l.place, l.flow_id, l.hits, l.seen, l.day, l.pod_namespace, l.pod_name, l.pod_uid, l.pod_ip, l.pod_workload_kind,
+  l.pod_workload_name, l.pod_labels_id, l.pod_end, l.direction, l.protocol, l.own_port, l.peer_ip, l.peer_port, l.decision, l.peer_range`
 
 /**
  * Parameters: fourteen lists of equal length, one element a row, then the batch's key or null, the time of now in microseconds,
@@ -10,7 +13,7 @@ import { chosenHolder, flowKeySql, stampColumns } from './holder-sql'
 export const ingestText = `
 with replay as (
   select answer from ingest_batches where batch_key = $15::text
-), arrived as materialized (
+), arrived as (
   select i.*, timestamptz 'epoch' + i.time * interval '1 microsecond' as seen,
     case when i.direction = 'EGRESS' then i.peer_port end as target_port
   from unnest($1::uuid[], $2::int8[], $3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
@@ -18,26 +21,22 @@ with replay as (
     as i(flow_id, time, hits, pod_namespace, pod_name, sent_uid, pod_ip, direction, protocol, own_port, peer_ip, peer_port,
       decision, peer_range, place)
   where not exists (select from replay)
-), stamped as (
-  select l.*, (l.seen at time zone 'UTC')::date as day, coalesce(l.sent_uid, reporter.uid) as pod_uid,
-    reporter.workload_kind as pod_workload_kind, reporter.workload_name as pod_workload_name,
-    reporter.labels_id as pod_labels_id, reporter.end_id as pod_end,
-    ${stampColumns}
+), reported as (
+  select distinct on (l.place) l.*, (l.seen at time zone 'UTC')::date as day, coalesce(l.sent_uid, p.uid) as pod_uid,
+    p.workload_kind as pod_workload_kind, p.workload_name as pod_workload_name, p.labels_id as pod_labels_id, p.end_id as pod_end
   from arrived l
-  left join lateral (
-    select p.uid, p.workload_kind, p.workload_name, p.labels_id, p.end_id from pods p
-    where p.namespace = l.pod_namespace and p.name = l.pod_name and (l.sent_uid is null or p.uid = l.sent_uid)
-      and (p.started_at is null or p.started_at <= l.seen)
-    order by p.started_at desc nulls last, p.is_dead, p.last_seen desc
-    limit 1
-  ) reporter on true
-  ${chosenHolder}
+  left join pods p on p.namespace = l.pod_namespace and p.name = l.pod_name and (l.sent_uid is null or p.uid = l.sent_uid)
+    and (p.started_at is null or p.started_at <= l.seen)
+  order by l.place, p.started_at desc nulls last, p.is_dead, p.last_seen desc
+), held as materialized (${podHolders('reported')}
+), stamped as (${stampedRows(reportedColumns)}
 ), keyed as materialized (
   select s.*, ${flowKeySql('s')} as flow_key from stamped s
 ), grouped as (
-  select distinct on (day, flow_key) k.*, sum(hits) over flow as all_hits, max(seen) over flow as last_seen
-  from keyed k window flow as (partition by day, flow_key)
-  order by day, flow_key, seen, place
+  select k.*, row_number() over flow as sighting, sum(hits) over whole as all_hits, max(seen) over whole as last_seen
+  from keyed k
+  window flow as (partition by day, flow_key order by seen, place),
+    whole as (flow rows between unbounded preceding and unbounded following)
 ), written as (
   insert into flows as f (day, flow_key, flow_id, first_seen, last_seen, hits, pod_namespace, pod_name, pod_uid, pod_ip,
     pod_workload_kind, pod_workload_name, pod_labels_id, direction, protocol, own_port, peer_ip, peer_port, decision, peer_range,
@@ -48,7 +47,7 @@ with replay as (
     peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind, peer_workload_name,
     case when peer_kind is not null then timestamptz 'epoch' + $16::int8 * interval '1 microsecond' end, peer_labels_id,
     peer_outcome, rejected_reason, rejected_kind, rejected_namespace, rejected_name, pod_end, peer_end
-  from grouped order by day, flow_key
+  from grouped where sighting = 1 order by day, flow_key
   on conflict (day, flow_key) do update set hits = f.hits + excluded.hits, is_repeated = true,
     first_seen = least(f.first_seen, excluded.first_seen), last_seen = greatest(f.last_seen, excluded.last_seen)
   returning f.day, f.flow_key, f.is_repeated

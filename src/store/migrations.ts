@@ -26,8 +26,9 @@ const labelSets = [
 
 /**
  * Of a pod there is one row an incarnation. `pod_addresses` repeats what the look-up of an address needs, so that one row
- * answers it. `allowed_until`: the last moment that the pod may have held the address, infinity while it lives. No index holds
- * `last_seen`, which every report changes: so a report rewrites the row in place.
+ * answers it. `allowed_until`: the last moment that the pod may have held the address, infinity while it lives; the index on it
+ * passes by all who left before a flow, and they are most. No index holds `last_seen`, which every report changes: so a report
+ * rewrites the row in place.
  */
 const pods = [
   `create table pods (
@@ -80,7 +81,7 @@ const pods = [
     allowed_until timestamptz not null default 'infinity',
     primary key (pod_id, address)
   ) with (fillfactor = 85)`,
-  'create index pod_addresses_by_address on pod_addresses (address, is_dead, started_at desc)',
+  'create index pod_addresses_by_address on pod_addresses (address, allowed_until)',
   'create table node_addresses (address text collate "C" primary key, last_seen timestamptz not null)',
 ]
 
