@@ -41,8 +41,8 @@ function playedClock(): PlayedClock {
   }
 }
 
-/** After the day nobody reports its pods any more: they do not count as dead for that. */
-const settings: Settings = { ...readSettings({}).settings, staleAliveSeconds: 0 }
+/** After the day nobody reports its pods any more: they do not count as dead for that. Who puts a policy sees what it does soon. */
+const settings: Settings = { ...readSettings({}).settings, staleAliveSeconds: 0, auditIntervalSeconds: 2 }
 
 export async function startDemoBroker(io: Io, options: DemoBrokerOptions): Promise<DemoBroker> {
   const clock = playedClock()
