@@ -78,8 +78,8 @@ test('the version is the package’s', () => {
   expect(version).toBe(JSON.parse(read('package.json')).version)
 })
 
-/** Those that need a broker are run by test/broker/pages.test.ts. */
-const brokerCommand = /^(broker|flows|who)\b/
+/** Those that need a broker are run by test/broker/pages.test.ts, those of a node by test/kernel/agent-commands.test.ts. */
+const brokerCommand = /^(broker|flows|who|agent)\b/
 
 const readmeCommands = [...read('README.md').matchAll(/^(?:npx )?portolan (.+?)(?:\s+#.*)?$/gm)]
   .map(([, line]) => String(line))

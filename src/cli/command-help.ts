@@ -30,6 +30,12 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan flows --from-pod shop/web --port 443 --follow',
   ],
   who: ['portolan who 10.244.1.5 --at 2026-07-23T10:00:00Z', 'portolan who 10.244.1.5 --at 15m -o wide'],
+  agent: ['portolan agent attach host0 --mode enforce', 'portolan agent mode'],
+  'agent attach': [
+    'portolan agent attach host0 --bpffs /run/portolan/bpf --mode enforce',
+    'portolan agent attach eth0 --netns /var/run/netns/cni-1234 -o json',
+  ],
+  'agent mode': ['portolan agent mode', 'portolan agent mode audit --bpffs /run/portolan/bpf'],
   policy: ['portolan policy matrix --from samples/shop', 'portolan policy eval --help'],
   'policy eval': [
     'portolan policy eval --from samples/shop --source shop/client --to shop/svc/web --port 80',
@@ -54,6 +60,10 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
   'policy audit': [
     'portolan policy audit --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml --policies samples/flows/proposed.yaml',
     'portolan policy audit --broker http://127.0.0.1:8090 --policies proposed.yaml --since 24h -o json',
+  ],
+  maps: [
+    'portolan maps --from samples/cilium --node node-a',
+    'portolan maps ipcache --from samples/cilium --node node-a --explain',
   ],
   generate: [
     'portolan generate networkpolicy shop/db --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml',

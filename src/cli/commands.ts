@@ -1,5 +1,6 @@
 /** Every command, in the order `--help` lists them. */
 
+import { addAgent } from './agent'
 import { addBroker } from './broker'
 import type { AddCommand } from './command'
 import { addDemo } from './demo'
@@ -28,5 +29,6 @@ export const commands: readonly AddCommand[] = [
   addBroker,
   addFlows,
   addWho,
+  addAgent,
   addDemo,
 ]

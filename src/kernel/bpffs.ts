@@ -1,8 +1,10 @@
 /** A private bpffs and the pins in it: objects that outlive the process that made them. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { Failure } from '#base/failure'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
+
+const readOnly = 8
 
 /** bpffs refuses dots and slashes; `_` begins an escape, so that no two names meet. */
 export function encodePinName(name: string): string {
@@ -65,10 +67,13 @@ export function repin(bpf: Bpf, fd: number, path: string): void {
   renameSync(beside, path)
 }
 
-export function openPin(bpf: Bpf, path: string): number | undefined {
+export function openPin(bpf: Bpf, path: string, access: 'read' | 'write' = 'write'): number | undefined {
   if (!existsSync(path)) return undefined
   const text = Buffer.from(`${path}\0`)
-  const result = bpf.call('openPin', `open ${path}`, (attributes) => attributes.pointer(0, text))
+  const result = bpf.call('openPin', `open ${path}`, (attributes) => {
+    attributes.pointer(0, text)
+    attributes.u32(12, access === 'read' ? readOnly : 0)
+  })
   if (result < 0) throw kernelFailure(-result, `opening the pin ${path}`)
   return result
 }
@@ -83,18 +88,28 @@ export function listPins(folder: string): readonly string[] {
 
 /** The whole path must lie in a bpffs that this process may write to; says so before anything is made. */
 export function checkBpffs(folder: string): void {
-  if (!isOnBpffs(folder)) {
+  const path = resolve(folder)
+  if (!isOnBpffs(path)) {
     throw new Failure(
       'kernel.refused',
-      `${folder} is not on a bpffs; mount one there (mount -t bpf bpf ${folder}), as the init step does`,
+      `${folder} is not on a bpffs; mount one there (mkdir -p ${path} && mount -t bpf bpf ${path}), as the init step does`,
     )
   }
-  const probe = join(folder, `probe-${process.pid}`)
+  let ancestor = path
+  while (!existsSync(ancestor)) ancestor = dirname(ancestor)
+  const probe = join(ancestor, `probe-${process.pid}`)
   try {
     mkdirSync(probe)
-    rmSync(probe, { recursive: true })
+    rmdirSync(probe)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Failure('kernel.refused', `${folder} cannot be written to (${why}); mount it read-write`, cause)
+    throw new Failure('kernel.refused', `${ancestor} cannot be written to: ${remedyOf(cause)}`, cause)
   }
+}
+
+function remedyOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  if (code === 'EROFS') return 'it is mounted read-only (EROFS); mount it read-write (mount -o remount,rw)'
+  if (code === 'EACCES' || code === 'EPERM') return `its owner is another user (${code}); run as that user or as root`
+  if (code === 'ENOTDIR') return 'it is no folder (ENOTDIR); give the folder of a bpffs'
+  return cause instanceof Error ? cause.message : String(cause)
 }

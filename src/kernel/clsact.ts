@@ -13,6 +13,19 @@ export function attachByClsact(interfaceName: string, hook: Hook, pinPath: strin
   tc(['filter', 'replace', 'dev', interfaceName, hook, 'protocol', 'all', ...place, ...program])
 }
 
+/** Whether our filter is there and runs that program: an interface made anew under its name has none. */
+export function hasFilter(interfaceName: string, hook: Hook, programId: number): boolean {
+  const done = spawnSync('tc', ['-j', 'filter', 'show', 'dev', interfaceName, hook], {
+    encoding: 'utf8',
+    env: environment,
+  })
+  if (done.status !== 0 || done.stdout.trim() === '') return false
+  const filters = JSON.parse(done.stdout) as readonly Filter[]
+  return filters.some(({ options }) => options?.handle === place.at(-1) && options?.prog?.id === programId)
+}
+
+type Filter = { readonly options?: { readonly handle?: string; readonly prog?: { readonly id?: number } } }
+
 /** An interface that is gone took its filters along. */
 export function detachByClsact(interfaceName: string, hook: Hook): void {
   spawnSync('tc', ['filter', 'delete', 'dev', interfaceName, hook, 'protocol', 'all', ...place, 'bpf'], {

@@ -8,13 +8,13 @@ import type { Direction } from '#compile/traffic-policy/entry'
 import { dispatchProgram } from '#compile/traffic-policy/program-dispatch'
 import type { Bpf } from './bpf-sys'
 import { listPins, openPin, pin, unpin } from './bpffs'
-import { attachByClsact, detachByClsact } from './clsact'
+import { attachByClsact, detachByClsact, hasFilter } from './clsact'
 import type { Folders, Tables } from './datapath-tables'
-import { createLink, detachLink, type Hook, hasTcx, readLink } from './links'
+import { createLink, detachLink, type Hook, hasTcx, type LinkInfo, queryHook, readLink } from './links'
 import { lookUp, numberKey, remove, update } from './maps'
 import type { Native } from './native'
 import { findNamespace, insideNamespace, namespaceInode, ownNamespace } from './network-namespace'
-import { closeProgram, type LoadedProgram, loadProgram } from './programs'
+import { closeProgram, type LoadedProgram, loadProgram, readProgramInfo } from './programs'
 import { listInterfaces, type NetworkInterface } from './rtnetlink'
 
 export type HeldInterface = {
@@ -24,19 +24,22 @@ export type HeldInterface = {
   readonly index: number
   /** The inode of its network namespace. */
   readonly namespace: bigint
+  readonly side: Side
   readonly vpc: number
 }
+
+/**
+ * Which end it is: of a veth pair's host end, what leaves it is the workload's ingress; of an interface inside the
+ * workload's namespace, what arrives.
+ */
+export type Side = 'host' | 'workload'
 
 export type AttachRequest = {
   readonly name: string
   /** A path such as /run/netns/NAME; the process's own namespace otherwise. */
   readonly namespacePath?: string
-  /**
-   * Which end it is: of a veth pair's host end, what leaves it is the workload's ingress; of an interface inside the
-   * workload's namespace, what arrives.
-   */
-  readonly side: 'host' | 'workload'
-  /** For path classes by prefix; 0 has none. */
+  readonly side: Side
+  /** For path classes by prefix; 0 has none. Left out, what was attached before keeps its own. */
   readonly vpc?: number
 }
 
@@ -46,28 +49,74 @@ const directions = ['ingress', 'egress'] as const
 
 /** The row that denies is there before the programs are, and the programs before a packet if the link is still down. */
 export function attachInterface(tools: InterfaceTools, request: AttachRequest): HeldInterface {
-  const path = request.namespacePath ?? ownNamespace
-  return insideNamespace(tools.bpf.native, path, () => {
-    const link = listInterfaces(tools.bpf.native).find(({ name }) => name === request.name)
-    if (link === undefined) throw noSuchInterface(request)
+  return insideNamespace(tools.bpf.native, request.namespacePath, () => {
+    const link = findHere(tools.bpf.native, request)
     const namespace = namespaceInode(ownNamespace)
-    const held = listHeld(tools).find((one) => one.index === link.index && one.namespace === namespace)
-    if (held !== undefined && isAttached(tools, held)) return held
+    const held = findHeld(tools, link, namespace)
+    if (held !== undefined && isAttached(tools, held)) return attachAgain(tools, request, held)
     if (held !== undefined) detachInterface(tools, held)
     return attachNew(tools, request, { link, namespace })
   })
 }
 
-function noSuchInterface({ name, namespacePath }: AttachRequest): Failure {
+/**
+ * By the programs on its hooks: an interface that was renamed or moved to another namespace keeps them, and so its
+ * lifetime. Where there are none, by what its row says.
+ */
+function findHeld(tools: InterfaceTools, link: NetworkInterface, namespace: bigint): HeldInterface | undefined {
+  const all = listHeld(tools)
+  const running = new Set(directions.flatMap((hook) => queryHook(tools.bpf, hook, link.index)))
+  const found =
+    running.size === 0
+      ? undefined
+      : all.find(({ slot }) => directions.some((hook) => running.has(linkOf(tools, slot, hook)?.programId ?? 0)))
+  if (found === undefined) return all.find((one) => one.index === link.index && one.namespace === namespace)
+  const now = { ...found, name: link.name, index: link.index, namespace }
+  update(tools.bpf, tools.tables.interfaces, numberKey(now.slot), printInterface(now), 'write interface')
+  return now
+}
+
+function linkOf({ bpf, folders }: InterfaceTools, slot: number, hook: Hook): LinkInfo | undefined {
+  const fd = openPin(bpf, join(folders.links, pinName(slot, hook)))
+  if (fd === undefined) return undefined
+  const link = readLink(bpf, fd)
+  closeSync(fd)
+  return link
+}
+
+/** The same lifetime: nothing moves, but for the VPC that its path classes go by. */
+function attachAgain({ bpf, tables }: InterfaceTools, { name, side, vpc }: AttachRequest, held: HeldInterface) {
+  if (held.side !== side) {
+    throw new Failure(
+      'kernel.in-use',
+      `${name} is attached as the ${held.side} end already, and its directions would change places; say ${held.side}, or make the interface anew`,
+    )
+  }
+  if (vpc === undefined || vpc === held.vpc) return held
+  const changed = { ...held, vpc }
+  update(bpf, tables.interfaces, numberKey(held.slot), printInterface(changed), 'write interface')
+  return changed
+}
+
+type Sought = Pick<AttachRequest, 'name' | 'namespacePath'>
+
+export function findInterface(native: Native, sought: Sought): NetworkInterface {
+  return insideNamespace(native, sought.namespacePath, () => findHere(native, sought))
+}
+
+function findHere(native: Native, { name, namespacePath }: Sought): NetworkInterface {
+  const link = listInterfaces(native).find((one) => one.name === name)
+  if (link !== undefined) return link
   const where = namespacePath === undefined ? '' : ` in ${namespacePath}`
-  return new Failure('usage.not-found', `there is no interface ${name}${where}; make it first, then attach to it`)
+  throw new Failure('usage.not-found', `there is no interface ${name}${where}; make it first, then attach to it`)
 }
 
 type Found = { readonly link: NetworkInterface; readonly namespace: bigint }
 
 function attachNew(tools: InterfaceTools, request: AttachRequest, { link, namespace }: Found): HeldInterface {
   const slot = freeSlot(tools)
-  const held = { slot, token: randomToken(), name: link.name, index: link.index, namespace, vpc: request.vpc ?? 0 }
+  const { side, vpc = 0 } = request
+  const held = { slot, token: randomToken(), name: link.name, index: link.index, namespace, side, vpc }
   for (const direction of directions) remove(tools.bpf, tools.tables.bound, numberKey(boundRow(slot, direction)))
   update(tools.bpf, tools.tables.interfaces, numberKey(slot), printInterface(held), 'write interface')
   try {
@@ -136,21 +185,35 @@ export function detachInterface({ bpf, folders, tables }: InterfaceTools, held: 
   update(bpf, tables.interfaces, numberKey(held.slot), Buffer.alloc(interfaceLayout.size), 'clear interface')
 }
 
-/** In the interface's own namespace: one of the same name elsewhere is another. */
 function detachFilter(native: Native, held: HeldInterface, hook: Hook): void {
-  const path = findNamespace(held.namespace)
-  if (path !== undefined) insideNamespace(native, path, () => detachByClsact(held.name, hook))
+  whereItLives(native, held, (name) => detachByClsact(name, hook))
 }
 
-/** Whether both hooks still have their programs: a link outlives its interface and has the index 0 then. */
-export function isAttached({ bpf, folders }: InterfaceTools, held: HeldInterface): boolean {
+/**
+ * In the interface's own namespace, with the name it has now: filters are reached by name, and one of the same name
+ * elsewhere is another. Undefined where it is gone.
+ */
+function whereItLives<T>(native: Native, held: HeldInterface, work: (name: string) => T): T | undefined {
+  const path = findNamespace(held.namespace)
+  if (path === undefined) return undefined
+  return insideNamespace(native, path, () => {
+    const link = listInterfaces(native).find(({ index }) => index === held.index)
+    return link === undefined ? undefined : work(link.name)
+  })
+}
+
+/** Whether both hooks still have their programs: a pinned link or program outlives its interface. */
+export function isAttached(tools: InterfaceTools, held: HeldInterface): boolean {
+  const { bpf, folders } = tools
   return directions.every((hook) => {
-    const name = pinName(held.slot, hook)
-    const linkFd = openPin(bpf, join(folders.links, name))
-    if (linkFd === undefined) return listPins(folders.programs).includes(name)
-    const { interfaceIndex } = readLink(bpf, linkFd)
-    closeSync(linkFd)
-    return interfaceIndex === held.index
+    const link = linkOf(tools, held.slot, hook)
+    // Another index than the row's is that of another namespace, which the interface was moved to.
+    if (link !== undefined) return link.interfaceIndex !== 0
+    const programFd = openPin(bpf, join(folders.programs, pinName(held.slot, hook)))
+    if (programFd === undefined) return false
+    const { id } = readProgramInfo(bpf, programFd)
+    closeSync(programFd)
+    return whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
   })
 }
 
@@ -180,19 +243,29 @@ export function listHeld({ bpf, tables }: Pick<InterfaceTools, 'bpf' | 'tables'>
   return held
 }
 
-function freeSlot({ bpf, tables }: InterfaceTools): number {
-  const count = tables.interfaces.shape.maxEntries
-  for (let slot = 1; slot < count; slot++) {
-    const row = lookUp(bpf, tables.interfaces, numberKey(slot))
-    if (row?.readBigUInt64LE(interfaceLayout.token) === 0n) return slot
-  }
+/** With no agent to drop what is gone, it is dropped when its slots are needed. */
+function freeSlot(tools: InterfaceTools): number {
+  const slot = findFreeSlot(tools)
+  if (slot !== undefined) return slot
+  for (const held of listHeld(tools)) if (!isAttached(tools, held)) detachInterface(tools, held)
+  const freed = findFreeSlot(tools)
+  if (freed !== undefined) return freed
+  const count = tools.tables.interfaces.shape.maxEntries - 1
   throw new Failure(
     'kernel.exhausted',
-    `all ${count - 1} slots for interfaces are in use; detach interfaces that are gone, or raise the number of slots`,
+    `all ${count} slots for interfaces are in use; remove interfaces, or make the datapath anew with more slots`,
   )
 }
 
-function hookOf(direction: Direction, side: AttachRequest['side']): Hook {
+function findFreeSlot({ bpf, tables }: InterfaceTools): number | undefined {
+  for (let slot = 1; slot < tables.interfaces.shape.maxEntries; slot++) {
+    const row = lookUp(bpf, tables.interfaces, numberKey(slot))
+    if (row?.readBigUInt64LE(interfaceLayout.token) === 0n) return slot
+  }
+  return undefined
+}
+
+function hookOf(direction: Direction, side: Side): Hook {
   if (side === 'workload') return direction
   return direction === 'ingress' ? 'egress' : 'ingress'
 }
@@ -212,6 +285,7 @@ function printInterface(held: HeldInterface): Buffer {
   row.writeUInt32LE(held.vpc, interfaceLayout.vpc)
   row.writeBigUInt64LE(held.namespace, interfaceLayout.namespace)
   row.write(held.name, interfaceLayout.name, interfaceLayout.nameLength - 1)
+  row.writeUInt32LE(held.side === 'workload' ? 1 : 0, interfaceLayout.isWorkload)
   return row
 }
 
@@ -223,6 +297,7 @@ function parseInterface(slot: number, row: Buffer): HeldInterface {
     index: row.readUInt32LE(interfaceLayout.index),
     vpc: row.readUInt32LE(interfaceLayout.vpc),
     namespace: row.readBigUInt64LE(interfaceLayout.namespace),
+    side: row.readUInt32LE(interfaceLayout.isWorkload) === 1 ? 'workload' : 'host',
     name: name.replace(/\0.*$/s, ''),
   }
 }

@@ -12,10 +12,9 @@ import { closeProgram, loadProgram } from './programs'
 const linkLayers: readonly LinkLayer[] = ['ethernet', 'ip']
 const directions = ['ingress', 'egress'] as const
 
-/** Whether they had to be loaded: an array that this version filled before is left alone. */
+/** Whether they had to be loaded: an array that this version filled before, and noted so, is left alone. */
 export function ensurePrograms(bpf: Bpf, tables: Tables): boolean {
-  const wanted = fingerprint()
-  if (readNumber(bpf, tables, numberRows.fingerprint) === wanted) return false
+  if (readNumber(bpf, tables, numberRows.fingerprint) === fingerprint()) return false
   const ticksPerSecond = measureTicksPerSecond(bpf)
   const fdOf = (name: string): number => tables[name as DatapathMap].fd
   for (const linkLayer of linkLayers) {
@@ -27,8 +26,11 @@ export function ensurePrograms(bpf: Bpf, tables: Tables): boolean {
       closeProgram(loaded)
     }
   }
-  writeNumber(bpf, tables, numberRows.fingerprint, wanted)
   return true
+}
+
+export function notePrograms(bpf: Bpf, tables: Tables): void {
+  writeNumber(bpf, tables, numberRows.fingerprint, fingerprint())
 }
 
 /** Of the code alone: tick lengths and table numbers do not change while the array lives. */

@@ -9,10 +9,12 @@ import {
   type DatapathSizes,
   datapathMaps,
   datapathVersion,
+  type EnforcedMode,
+  modeNumbers,
   snapshotShape,
 } from '#compile/traffic-policy/datapath-maps'
 import type { Bpf } from './bpf-sys'
-import { checkBpffs, openPin, pin } from './bpffs'
+import { checkBpffs, openPin, pin, unpin } from './bpffs'
 import { type BpfMap, closeMap, createMap, lookUp, numberKey, readMapShape, update } from './maps'
 
 export type Folders = {
@@ -25,30 +27,47 @@ export type Folders = {
 
 export type Tables = Readonly<Record<DatapathMap, BpfMap>>
 
-export function makeFolders(folder: string): Folders {
-  checkBpffs(folder)
+export function foldersOf(folder: string): Folders {
   const root = join(folder, `v${datapathVersion}`)
-  const folders = {
+  return {
     root,
     tables: join(root, 'tp_tables'),
     links: join(root, 'tp_links'),
     programs: join(root, 'tp_programs'),
     snapshots: join(root, 'tp_snapshots'),
   }
+}
+
+export function makeFolders(folder: string): Folders {
+  checkBpffs(folder)
+  const folders = foldersOf(folder)
   for (const path of Object.values(folders)) mkdirSync(path, { recursive: true, mode: 0o700 })
   return folders
 }
 
-export function openTables(bpf: Bpf, folders: Folders, sizes: DatapathSizes): Tables {
+/**
+ * What is not there yet is made, and pinned once `prepare` is done with the whole: where that fails nothing is left. The
+ * descriptors are the caller's to close, but for a failure.
+ */
+export function openTables(
+  { bpf, folders, sizes }: { readonly bpf: Bpf; readonly folders: Folders; readonly sizes: DatapathSizes },
+  prepare: (tables: Tables) => void = () => {},
+): Tables {
   const opened: BpfMap[] = []
+  const made: BpfMap[] = []
   const pattern = createMap(bpf, snapshotShape())
   try {
-    const tables = Object.entries(datapathMaps(sizes)).map(([name, shape]) => {
-      const map = openTable(bpf, join(folders.tables, shape.name), shape, name === 'bound' ? pattern : undefined)
+    const entries = Object.entries(datapathMaps(sizes)).map(([name, shape]) => {
+      const found = openTable(bpf, pathOf(folders, shape), shape)
+      const map = found ?? createMap(bpf, shape, name === 'bound' ? pattern : undefined)
       opened.push(map)
+      if (found === undefined) made.push(map)
       return [name, map]
     })
-    return Object.fromEntries(tables) as Tables
+    const tables = Object.fromEntries(entries) as Tables
+    prepare(tables)
+    pinAll(bpf, folders, made)
+    return tables
   } catch (error) {
     for (const map of opened) closeMap(map)
     throw error
@@ -57,13 +76,26 @@ export function openTables(bpf: Bpf, folders: Folders, sizes: DatapathSizes): Ta
   }
 }
 
-function openTable(bpf: Bpf, path: string, shape: MapShape, inner: BpfMap | undefined): BpfMap {
-  const fd = openPin(bpf, path)
-  if (fd === undefined) {
-    const map = createMap(bpf, shape, inner)
-    pin(bpf, map.fd, path)
-    return map
+function pathOf({ tables }: Folders, { name }: MapShape): string {
+  return join(tables, name)
+}
+
+function pinAll(bpf: Bpf, folders: Folders, made: readonly BpfMap[]): void {
+  const pinned: string[] = []
+  try {
+    for (const { fd, shape } of made) {
+      pin(bpf, fd, pathOf(folders, shape))
+      pinned.push(pathOf(folders, shape))
+    }
+  } catch (error) {
+    for (const path of pinned) unpin(path)
+    throw error
   }
+}
+
+function openTable(bpf: Bpf, path: string, shape: MapShape): BpfMap | undefined {
+  const fd = openPin(bpf, path)
+  if (fd === undefined) return undefined
   const found = readMapShape(bpf, fd)
   // What was made with other sizes stays as it is: its rows are in use.
   const isKnown = found.type === shape.type && found.keySize === shape.keySize && found.valueSize === shape.valueSize
@@ -77,12 +109,32 @@ function openTable(bpf: Bpf, path: string, shape: MapShape, inner: BpfMap | unde
 
 const configRow = numberKey(0)
 
-export function readConfig(bpf: Bpf, tables: Tables): Buffer {
+function readConfig(bpf: Bpf, tables: ConfigTable): Buffer {
   return lookUp(bpf, tables.config, configRow) ?? Buffer.alloc(configLayout.size)
 }
 
+type ConfigTable = Pick<Tables, 'config'>
+
+/** Undefined for a number that this version does not know. */
+export function readMode(bpf: Bpf, tables: ConfigTable): EnforcedMode | undefined {
+  const number = readConfig(bpf, tables).readUInt32LE(configLayout.mode)
+  return (Object.keys(modeNumbers) as EnforcedMode[]).find((mode) => modeNumbers[mode] === number)
+}
+
+export function isModeChosen(bpf: Bpf, tables: ConfigTable): boolean {
+  return readConfig(bpf, tables).readUInt32LE(configLayout.isChosen) === 1
+}
+
+/** As `writeConfig`, under the lock of whoever may write. */
+export function writeMode(bpf: Bpf, tables: ConfigTable, mode: EnforcedMode): void {
+  writeConfig(bpf, tables, (row) => {
+    row.writeUInt32LE(modeNumbers[mode], configLayout.mode)
+    row.writeUInt32LE(1, configLayout.isChosen)
+  })
+}
+
 /** Under the lock of whoever may write: the whole row is written. */
-export function writeConfig(bpf: Bpf, tables: Tables, change: (row: Buffer) => void): void {
+export function writeConfig(bpf: Bpf, tables: ConfigTable, change: (row: Buffer) => void): void {
   const row = readConfig(bpf, tables)
   change(row)
   update(bpf, tables.config, configRow, row)

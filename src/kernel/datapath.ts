@@ -1,13 +1,11 @@
 /** The datapath of one node: interfaces held, snapshots published, mode, counters and denials. */
-import { closeSync, openSync } from 'node:fs'
-import { Failure } from '#base/failure'
+import { closeSync } from 'node:fs'
 import type { Prefix } from '#base/prefix'
 import {
   configLayout,
   type DatapathSizes,
   type EnforcedMode,
   eventBudgetLayout,
-  modeNumbers,
   prefixKeyLayout,
   usualSizes,
 } from '#compile/traffic-policy/datapath-maps'
@@ -24,13 +22,13 @@ import {
   isAttached,
   listHeld,
 } from './datapath-interfaces'
-import { ensurePrograms } from './datapath-programs'
+import { ensurePrograms, notePrograms } from './datapath-programs'
 import { type Publisher, publisherOf } from './datapath-publisher'
-import { makeFolders, openTables, readConfig, writeConfig } from './datapath-tables'
+import { isModeChosen, makeFolders, openTables, readMode, writeConfig, writeMode } from './datapath-tables'
 import { type BpfMap, closeMap, lookUp, numberKey, rowSize, update } from './maps'
 import { loadNative, type Native } from './native'
 import { openRing } from './ring-buffer'
-import { takeWriterLock } from './writer-lock'
+import { takeWriterLock, withTurn } from './writer-lock'
 
 export type DatapathOptions = {
   /** On a bpffs. */
@@ -47,6 +45,8 @@ export type Attacher = {
   readonly isAttached: (held: HeldInterface) => boolean
   readonly mode: () => EnforcedMode | undefined
   readonly setMode: (mode: EnforcedMode) => void
+  /** Sets it where nobody has set one yet. */
+  readonly startMode: (mode: EnforcedMode) => void
   readonly close: () => void
 }
 
@@ -143,8 +143,12 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
   const folders = makeFolders(folder)
   const alone = <T>(work: () => T): T => withTurn(native, folders.links, work)
   const tables = alone(() => {
-    const opened = openTables(bpf, folders, sizes)
-    ensurePrograms(bpf, opened)
+    let isNew = false
+    const opened = openTables({ bpf, folders, sizes }, (made) => {
+      isNew = ensurePrograms(bpf, made)
+    })
+    // Only now are the tables that the programs use the ones that everybody finds.
+    if (isNew) notePrograms(bpf, opened)
     return opened
   })
   const tools = { bpf, folders, tables }
@@ -159,35 +163,17 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
     detach: (held) => alone(() => detachInterface(tools, held)),
     interfaces: () => listHeld(tools),
     isAttached: (held) => isAttached(tools, held),
-    mode: () => modeOf(readConfig(bpf, tables).readUInt32LE(configLayout.mode)),
-    setMode: (mode) =>
-      alone(() => writeConfig(bpf, tables, (row) => row.writeUInt32LE(modeNumbers[mode], configLayout.mode))),
+    mode: () => readMode(bpf, tables),
+    setMode: (mode) => alone(() => writeMode(bpf, tables, mode)),
+    startMode: (mode) =>
+      alone(() => {
+        if (!isModeChosen(bpf, tables)) writeMode(bpf, tables, mode)
+      }),
     close() {
       for (const map of Object.values(tables)) closeMap(map)
     },
   }
   return { bpf, tables, folders, attacher, alone }
-}
-
-/** Waits for the lock, a few seconds at most. */
-function withTurn<T>(native: Native, folder: string, work: () => T): T {
-  const fd = openSync(folder, 'r')
-  const end = Date.now() + 10_000
-  try {
-    while (native.flock(fd) < 0) {
-      if (Date.now() > end) {
-        throw new Failure('kernel.in-use', `another process has been attaching interfaces in ${folder} for 10 s; retry`)
-      }
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
-    }
-    return work()
-  } finally {
-    closeSync(fd)
-  }
-}
-
-function modeOf(number: number): EnforcedMode | undefined {
-  return (Object.keys(modeNumbers) as EnforcedMode[]).find((mode) => modeNumbers[mode] === number)
 }
 
 function printPrefixKey(vpc: number, prefix: Prefix): Buffer {

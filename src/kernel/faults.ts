@@ -2,12 +2,13 @@
 import { constants } from 'node:os'
 import { Failure } from '#base/failure'
 import { commands } from './bpf-sys'
-import type { Native } from './native'
+import { loadNative, type Native } from './native'
 
 const faults = {
   /** A kernel before 6.6. */
   'no-tcx': { command: 'linkCreate', step: /./, errno: constants.errno.EINVAL },
   'refused-load': { command: 'programLoad', step: /./, errno: constants.errno.EACCES },
+  'no-memory': { command: 'mapCreate', step: /./, errno: constants.errno.ENOMEM },
   'failed-create': { command: 'mapCreate', step: /^create tp_snapshot$/, errno: constants.errno.ENOMEM },
   'failed-fill': { command: 'mapUpdate', step: /^fill snapshot$/, errno: constants.errno.ENOMEM },
   'failed-pin': { command: 'pin', step: /tp_snapshots/, errno: constants.errno.ENOSPC },
@@ -20,7 +21,7 @@ export function parseFaults(text: string): readonly Fault[] {
     .split(',')
     .filter((name) => name !== '')
     .map((name) => {
-      if (name in faults) return name as Fault
+      if (Object.hasOwn(faults, name)) return name as Fault
       throw new Failure('usage.bad-argument', `"${name}" is not a fault; known are ${Object.keys(faults).join(', ')}`)
     })
 }
@@ -37,4 +38,10 @@ export function withFaults(native: Native, active: ReadonlySet<Fault>): Native {
       return native.bpf(command, attributes, size, step)
     },
   }
+}
+
+/** The kernel with the faults of that list, which is the value of PORTOLAN_FAULTS; usually it is empty. */
+export function nativeOf(text: string): Native {
+  const wanted = parseFaults(text)
+  return wanted.length === 0 ? loadNative() : withFaults(loadNative(), new Set(wanted))
 }

@@ -76,6 +76,8 @@ export function queryHook(bpf: Bpf, hook: Hook, interfaceIndex: number): readonl
     attributes.pointer(16, ids)
     attributes.u32(24, 64)
   })
+  // A kernel without TCX has none there.
+  if (result === -einval) return []
   succeed(result, `listing the programs of the ${hook} hook`)
   return Array.from({ length: bpf.answer.readUInt32LE(24) }, (_, index) => ids.readUInt32LE(4 * index))
 }

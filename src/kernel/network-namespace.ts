@@ -1,19 +1,27 @@
 /** Work inside another network namespace, on this thread and without waiting, and the way back. */
-import { closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, statSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '#base/failure'
-import { kernelFailure, succeed } from './bpf-sys'
+import { kernelFailure } from './bpf-sys'
 import type { Native } from './native'
 
 /**
- * `path` is as `/run/netns/NAME` or `/proc/PID/ns/net`. A thread that could not come back would go on in the wrong
- * namespace unnoticed, so the process ends then.
+ * `path` is as `/run/netns/NAME` or `/proc/PID/ns/net`; without one, and for this thread's own, nothing is entered: that
+ * would ask for the capability SYS_ADMIN. A thread that could not come back would go on in the wrong namespace unnoticed,
+ * so the process ends then.
  */
-export function insideNamespace<T>(native: Native, path: string, work: () => T): T {
+export function insideNamespace<T>(native: Native, path: string | undefined, work: () => T): T {
+  if (path === undefined) return work()
   const target = openNamespace(path)
+  if (fstatSync(target, { bigint: true }).ino === namespaceInode(ownNamespace)) {
+    closeSync(target)
+    return work()
+  }
   const home = openSync(ownNamespace, 'r')
   try {
-    succeed(native.setns(target), `entering the network namespace ${path}`)
+    const entered = native.setns(target)
+    if (entered < 0) throw cannotEnter(-entered, path)
     try {
       return work()
     } finally {
@@ -27,6 +35,22 @@ export function insideNamespace<T>(native: Native, path: string, work: () => T):
     closeSync(home)
     closeSync(target)
   }
+}
+
+function cannotEnter(errno: number, path: string): Failure {
+  if (errno === constants.errno.EPERM) {
+    return new Failure(
+      'kernel.not-permitted',
+      `the network namespace ${path} may not be entered (EPERM); run with the capability SYS_ADMIN as well, or inside that namespace`,
+    )
+  }
+  if (errno === constants.errno.EINVAL) {
+    return new Failure(
+      'usage.not-found',
+      `${path} is no network namespace; give one such as /run/netns/NAME or /proc/PID/ns/net`,
+    )
+  }
+  return kernelFailure(errno, `entering the network namespace ${path}`)
 }
 
 function openNamespace(path: string): number {
@@ -53,5 +77,10 @@ export function findNamespace(inode: bigint): string | undefined {
   const named = existsSync(namedNamespaces)
     ? readdirSync(namedNamespaces).map((name) => join(namedNamespaces, name))
     : []
-  return [ownNamespace, ...named].find((path) => namespaceInode(path) === inode)
+  return [ownNamespace, ...named].find((path) => isNamespace(path, inode))
+}
+
+/** One that was listed may be gone a moment later. */
+function isNamespace(path: string, inode: bigint): boolean {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino === inode
 }

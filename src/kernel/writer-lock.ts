@@ -19,3 +19,20 @@ export function takeWriterLock(native: Native, folder: string): { readonly relea
   }
   throw kernelFailure(-result, `locking ${folder}`)
 }
+
+/** Waits for the lock, a few seconds at most. */
+export function withTurn<T>(native: Native, folder: string, work: () => T): T {
+  const fd = openSync(folder, 'r')
+  const end = Date.now() + 10_000
+  try {
+    while (native.flock(fd) < 0) {
+      if (Date.now() > end) {
+        throw new Failure('kernel.in-use', `another process has been attaching interfaces in ${folder} for 10 s; retry`)
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
+    }
+    return work()
+  } finally {
+    closeSync(fd)
+  }
+}

@@ -16,7 +16,7 @@ export type DatapathCase = { readonly bpf: Bpf; readonly tables: Tables; readonl
 export function openDatapathCase(folder: BpffsFolder): DatapathCase {
   const bpf = openBpf()
   const folders = makeFolders(folder.path)
-  const tables = openTables(bpf, folders, { ...usualSizes, connections: 1 << 18 })
+  const tables = openTables({ bpf, folders, sizes: { ...usualSizes, connections: 1 << 18 } })
   ensurePrograms(bpf, tables)
   return { bpf, tables, folders }
 }

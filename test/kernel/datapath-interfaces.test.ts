@@ -2,6 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { usualSizes } from '#compile/traffic-policy/datapath-maps'
 import { openAttacher, openDatapath } from '#kernel/datapath'
 import { type Fault, parseFaults, withFaults } from '#kernel/faults'
 import { loadNative } from '#kernel/native'
@@ -164,11 +165,71 @@ describeKernel('interfaces of the datapath', () => {
     expect(pings(workload, hostIp)).toBe(true)
     expect(pings(host, workloadIp)).toBe(false)
     expect(datapath.isAttached(held)).toBe(true)
+    // By whatever name it goes now.
+    mustRun(['ip', '-n', host, 'link', 'set', 'host0', 'down'])
+    mustRun(['ip', '-n', host, 'link', 'set', 'host0', 'name', 'host1'])
+    expect(datapath.isAttached(held)).toBe(true)
+    mustRun(['ip', '-n', host, 'link', 'set', 'host1', 'name', 'host0'])
+    mustRun(['ip', '-n', host, 'link', 'set', 'host0', 'up'])
     datapath.detach(held)
     expect(mustRun(['tc', '-n', host, 'filter', 'show', 'dev', 'host0', 'ingress'])).toBe('')
     expect(pings(host, workloadIp)).toBe(true)
+    const again = datapath.attach({ name: 'host0', namespacePath: `/run/netns/${host}`, side: 'host' })
+    mustRun(['ip', '-n', host, 'link', 'delete', 'host0'])
+    const lines = `link add host0 index ${again.index} type veth peer name eth0 netns ${workload}\n`
+    mustRun(['ip', '-n', host, '-batch', '-'], lines)
+    expect(datapath.isAttached(again)).toBe(false)
+    const anew = datapath.attach({ name: 'host0', namespacePath: `/run/netns/${host}`, side: 'host' })
+    expect(anew.token).not.toBe(again.token)
+    bringUp(host, workload)
+    expect(pings(workload, hostIp)).toBe(false)
     datapath.close()
     removeNamespaces([host, workload])
+    folder.remove()
+  })
+
+  test('moved to another namespace and renamed it keeps its programs and its lifetime, and one slot', () => {
+    lab.datapath.setMode('enforce')
+    const [host = '', first = '', last = ''] = createNamespaces(['host', 'first', 'last'])
+    // So that the index cannot stay what it was.
+    const lines = [
+      `link add host0 netns ${host} type veth peer name made0 netns ${first}`,
+      `link add dummy1 netns ${last} type bridge`,
+      `link add dummy2 netns ${last} type bridge`,
+    ]
+    mustRun(['ip', '-batch', '-'], `${lines.join('\n')}\n`)
+    const at = (namespace: string, name: string) =>
+      lab.datapath.attach({ name, namespacePath: `/run/netns/${namespace}`, side: 'workload' })
+    const held = at(first, 'made0')
+    mustRun(['ip', '-n', first, 'link', 'set', 'made0', 'netns', last, 'name', 'eth0'])
+    expect(lab.datapath.isAttached(held)).toBe(true)
+    expect(lab.datapath.dropGone()).toEqual([])
+    bringUp(host, last)
+    expect(pings(last, hostIp)).toBe(false)
+    const moved = at(last, 'eth0')
+    expect(moved).toMatchObject({ slot: held.slot, token: held.token, name: 'eth0' })
+    expect(moved.index).not.toBe(held.index)
+    publish({ datapath: lab.datapath, held: moved }, 'egress', allowAll)
+    publish({ datapath: lab.datapath, held: moved }, 'ingress', denyAll)
+    expect([pings(last, hostIp), pings(host, workloadIp)]).toEqual([true, false])
+    lab.datapath.detach(moved)
+    removeNamespaces([host, first, last])
+  })
+
+  test('slots of interfaces that are gone are given again, also by no agent; what is there keeps its own', () => {
+    const folder = createBpffsFolder()
+    const attacher = openAttacher({ folder: folder.path, sizes: { ...usualSizes, slots: 3 } })
+    const pairs = [createPair(), createPair(), createPair()]
+    const [one, two, three] = pairs.map(
+      ({ host }) => ({ name: 'host0', namespacePath: `/run/netns/${host}`, side: 'host' }) as const,
+    )
+    if (one === undefined || two === undefined || three === undefined) throw new Error('three were made')
+    expect([attacher.attach(one).slot, attacher.attach(two).slot]).toEqual([1, 2])
+    expect(() => attacher.attach(three)).toThrow(/all 2 slots for interfaces are in use; remove interfaces/)
+    mustRun(['ip', '-n', pairs[0]?.host ?? '', 'link', 'delete', 'host0'])
+    expect(attacher.attach(three).slot).toBe(1)
+    attacher.close()
+    removeNamespaces(pairs.flatMap(({ host, workload }) => [host, workload]))
     folder.remove()
   })
 

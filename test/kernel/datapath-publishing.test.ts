@@ -155,6 +155,7 @@ describeKernel('publishing into the datapath', () => {
     const folder = createBpffsFolder()
     const native = withFaults(loadNative(), new Set<Fault>(['refused-load']))
     expect(() => openDatapath({ folder: folder.path, native })).toThrow(/loading the program .+ failed: the verifier/)
+    expect(readdirSync(join(folder.path, 'v1', 'tp_tables'))).toEqual([])
     folder.remove()
   })
 

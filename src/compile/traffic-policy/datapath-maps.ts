@@ -29,8 +29,11 @@ export const usualSizes: DatapathSizes = {
 export const modeNumbers = { off: 0, audit: 1, enforce: 2 } as const
 export type EnforcedMode = keyof typeof modeNumbers
 
-/** One row. A packet's path class is `(mark & markMask) >> markShift` where that is a class, and the mask is not zero. */
-export const configLayout = { mode: 0, markMask: 4, markShift: 8, size: 16 } as const
+/**
+ * One row. A packet's path class is `(mark & markMask) >> markShift` where that is a class, and the mask is not zero.
+ * `isChosen` is 1 once somebody set the mode: a table that was just made is off as well.
+ */
+export const configLayout = { mode: 0, markMask: 4, markShift: 8, isChosen: 12, size: 16 } as const
 
 /** Rows of eight bytes: the last publication's number, and of what code the programs in the array are. */
 export const numberRows = { publication: 0, fingerprint: 1 } as const
@@ -44,7 +47,9 @@ export const interfaceLayout = {
   namespace: 16,
   name: 24,
   nameLength: 16,
-  size: 40,
+  /** 1 for the workload's own end. */
+  isWorkload: 40,
+  size: 48,
 } as const
 
 export const counterLayout = { hits: 0, bytes: 8, size: 16 } as const
