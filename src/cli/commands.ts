@@ -10,6 +10,7 @@ import { addExplain } from './explain'
 import { addFlows } from './flows'
 import { addGenerate } from './generate'
 import { addIptables } from './iptables'
+import { addMaps } from './maps'
 import { addNftables } from './nftables'
 import { addPolicy } from './policy'
 import { addResolvConf } from './resolv-conf'
@@ -25,6 +26,7 @@ export const commands: readonly AddCommand[] = [
   addDns,
   addResolvConf,
   addPolicy,
+  addMaps,
   addGenerate,
   addBroker,
   addFlows,

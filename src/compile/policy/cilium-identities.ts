@@ -1,9 +1,9 @@
 /** The identities of a cluster as Cilium sees it: of pods, of prefixes, of nodes, and whose addresses are known. */
 import type { Prefix } from '#base/prefix'
 import { allocateIdentities, type GivenIdentity, type IdentityTable } from '#compile/identities/identities'
-import { type LabelSet, labelSet, parseLabel } from '#compile/identities/label'
+import { type LabelSet, labelSet, parseLabel, printLabelSet } from '#compile/identities/label'
 import { type LabelFilter, parseLabelFilter } from '#compile/identities/label-filter'
-import { firstRemoteNodeNumber } from '#compile/identities/numbers'
+import { firstClusterNumber, firstRemoteNodeNumber } from '#compile/identities/numbers'
 import { podLabelSet } from '#compile/identities/pod-labels'
 import { numberPrefixes, type PrefixTable } from '#compile/identities/prefix-identities'
 import type { Cluster } from '#model/cluster'
@@ -53,12 +53,30 @@ export function ciliumIdentities(
     cluster,
     settings,
     filter,
-    table: allocateIdentities(sets, [...given, ...learned]),
+    table: allocateIdentities(
+      sets,
+      withEndpoints(given, [...endpointNumbers({ cluster, settings, filter }), ...learned]),
+    ),
     prefixes: numberPrefixes(prefixes, settings.isDualStack),
     apiServers,
     nodeNumbers: new Map(names.map((name, index) => [name, firstRemoteNodeNumber + index])),
     roles: rolesOf(cluster),
   }
+}
+
+/** A CiliumEndpoint tells the number of its pod's labels; one below the range of pods is the pod's own. */
+function endpointNumbers(facts: LabelFacts): readonly GivenIdentity[] {
+  return [...facts.cluster.ciliumEndpoints].flatMap(([key, { identity }]) => {
+    const pod = facts.cluster.pods.get(key)
+    if (pod === undefined || identity === undefined || identity < firstClusterNumber) return []
+    return [{ number: identity, labels: labelsOfPod(facts, pod) }]
+  })
+}
+
+function withEndpoints(given: readonly GivenIdentity[], told: readonly GivenIdentity[]): readonly GivenIdentity[] {
+  const sets = new Set(given.map(({ labels }) => printLabelSet(labels)))
+  const numbers = new Set(given.map(({ number }) => number))
+  return [...given, ...told.filter(({ labels, number }) => !sets.has(printLabelSet(labels)) && !numbers.has(number))]
 }
 
 function rolesOf(cluster: Cluster): ReadonlyMap<string, Role> {

@@ -1,0 +1,59 @@
+/** Every finding about the maps of a node: its code, how bad it is, and what it means. */
+import type { Finding, Severity } from '#base/finding'
+
+type Meaning = { readonly severity: Severity; readonly meaning: string }
+
+export const mapsFindings = {
+  'maps.no-config': {
+    severity: 'info',
+    meaning: 'The input has no ConfigMap cilium-config, so that Cilium’s settings are assumed.',
+  },
+  'maps.bad-config': {
+    severity: 'error',
+    meaning: 'cilium-config has a value with which the agent does not start; the default is taken.',
+  },
+  'maps.pod-without-identity': {
+    severity: 'warning',
+    meaning: 'A pod has an address and no identity of Cilium’s, so that no map knows it.',
+  },
+  'maps.node-unknown': {
+    severity: 'warning',
+    meaning: 'The node of a pod is not in the input, so that nothing tells where its traffic goes.',
+  },
+  'maps.policy-map-full': {
+    severity: 'error',
+    meaning: 'The policies of an endpoint want more entries than its map holds.',
+  },
+  'maps.no-backends': { severity: 'warning', meaning: 'A port of a Service has no backends.' },
+  'maps.feature-off': {
+    severity: 'warning',
+    meaning: 'A policy is of a kind that cilium-config switches off, so that it does nothing.',
+  },
+  'maps.egress-invalid': {
+    severity: 'error',
+    meaning: 'The agent refuses an egress gateway policy, so that no row comes of it.',
+  },
+  'maps.egress-no-gateway': {
+    severity: 'error',
+    meaning: 'An egress gateway policy selects no node, so that the traffic it selects is dropped.',
+  },
+  'maps.egress-address': {
+    severity: 'warning',
+    meaning: 'The gateway of an egress policy does not have the address that it is to lend, or nothing tells it.',
+  },
+  'maps.egress-twice': {
+    severity: 'warning',
+    meaning: 'Two egress gateway policies select the same pod and range; one of them has no effect.',
+  },
+  'maps.pod-ranges-overlap': { severity: 'error', meaning: 'Pod ranges of two nodes overlap.' },
+  'maps.redirect-without-service': {
+    severity: 'warning',
+    meaning: 'A local redirect policy names a Service that is not in the input.',
+  },
+} as const satisfies Readonly<Record<string, Meaning>>
+
+export type MapsFindingCode = keyof typeof mapsFindings
+
+export function mapsFinding(code: MapsFindingCode, told: Omit<Finding, 'code' | 'severity'>): Finding {
+  return { code, severity: mapsFindings[code].severity, ...told }
+}
