@@ -16,6 +16,7 @@ import {
   pinNameOf,
   prepareSnapshot,
   readPins,
+  rebind,
   type SnapshotTools,
   sweepPins,
   unbind,
@@ -42,14 +43,20 @@ export type Publisher = {
   readonly published: (place: Place) => Published | undefined
   /** Removes pins of what is bound nowhere; tells how many. */
   readonly sweep: () => number
+  /** The same at the first call, and later once five minutes are over; `now` is in milliseconds of any clock. */
+  readonly sweepWhenDue: (now: number) => number
   readonly freeRows: () => number
 }
+
+const sweepMilliseconds = 5 * 60_000
 
 const directions: readonly Direction[] = ['ingress', 'egress']
 
 export function publisherOf(tools: SnapshotTools): Publisher {
   const rows = createRowPool(tools.bpf, tools.tables)
   const bound = adopt(tools, rows)
+  const sweep = (): number => sweepPins(tools, new Set([...bound.values()].map(({ mapId }) => mapId)))
+  let sweptAt: number | undefined
   return {
     publish: (requests) => publish(tools, { rows, bound }, requests),
     unbind(place) {
@@ -57,7 +64,12 @@ export function publisherOf(tools: SnapshotTools): Publisher {
       forget(tools, { rows, bound }, place)
     },
     published: (place) => bound.get(nameOf(place)),
-    sweep: () => sweepPins(tools, new Set([...bound.values()].map(({ mapId }) => mapId))),
+    sweep,
+    sweepWhenDue(now) {
+      if (sweptAt !== undefined && now - sweptAt < sweepMilliseconds) return 0
+      sweptAt = now
+      return sweep()
+    },
     freeRows: rows.free,
   }
 }
@@ -97,6 +109,7 @@ function publish(tools: SnapshotTools, state: State, requests: readonly PublishR
     }
     bindPrepared(tools, prepared)
   } catch (error) {
+    for (const one of prepared) restore(tools, state, one)
     for (const one of prepared) closePrepared(tools, one, false)
     state.rows.release(taken)
     throw error
@@ -105,6 +118,14 @@ function publish(tools: SnapshotTools, state: State, requests: readonly PublishR
     closePrepared(tools, one, true)
     return replace(tools, state, one)
   })
+}
+
+/** A swap of many may have failed after some: those go back to what they had, or to nothing, which denies. */
+function restore(tools: SnapshotTools, { bound }: State, one: Prepared): void {
+  if (boundMapId(tools, one) !== one.mapId) return
+  const before = bound.get(nameOf(one))
+  if (before?.snapshot === undefined || !rebind(tools, one, { ...before, snapshot: before.snapshot }))
+    unbind(tools, one)
 }
 
 /** Written before they are used: the number of an attempt that failed is not given again. */

@@ -1,4 +1,5 @@
 /** Snapshots in the kernel: published by one swap, pinned while bound, read back through their pins. */
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { boundRow, snapshotShape } from '#compile/traffic-policy/datapath-maps'
 import type { Direction } from '#compile/traffic-policy/entry'
@@ -53,6 +54,21 @@ export function bindPrepared({ bpf, tables }: SnapshotTools, all: readonly Prepa
 export function closePrepared({ folders }: SnapshotTools, one: Prepared, isBound: boolean): void {
   closeMap(one.map)
   if (!isBound) unpin(join(folders.snapshots, pinNameOf(one.snapshot)))
+}
+
+type Bound = { readonly mapId: number; readonly snapshot: Snapshot }
+
+/** What was bound before is bound again, by its pin; false where that is lost or another's. */
+export function rebind({ bpf, folders, tables }: SnapshotTools, place: Place, before: Bound): boolean {
+  const fd = openPin(bpf, join(folders.snapshots, pinNameOf(before.snapshot)))
+  if (fd === undefined) return false
+  try {
+    if (readMapShape(bpf, fd).id !== before.mapId) return false
+    update(bpf, tables.bound, numberKey(boundRow(place.slot, place.direction)), numberKey(fd), 'swap back')
+    return true
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** Packets are denied as policy_unavailable from now on. */

@@ -13,7 +13,10 @@ const faults = {
   'failed-fill': { command: 'mapUpdate', step: /^fill snapshot$/, errno: constants.errno.ENOMEM },
   'failed-pin': { command: 'pin', step: /tp_snapshots/, errno: constants.errno.ENOSPC },
   'failed-swap': { command: 'mapUpdate', step: /^swap snapshot$/, errno: constants.errno.ENOMEM },
+  /** Of many at once, after the first one. */
+  'half-swap': { command: 'updateBatch', step: /^swap snapshot$/, errno: constants.errno.ENOMEM },
 } as const
+const batchCount = 32
 export type Fault = keyof typeof faults
 
 export function parseFaults(text: string): readonly Fault[] {
@@ -33,7 +36,12 @@ export function withFaults(native: Native, active: ReadonlySet<Fault>): Native {
     bpf(command, attributes, size, step = '') {
       for (const name of active) {
         const fault = faults[name]
-        if (commands[fault.command].number === command && fault.step.test(step)) return -fault.errno
+        if (commands[fault.command].number !== command || !fault.step.test(step)) continue
+        if (name === 'half-swap') {
+          attributes.writeUInt32LE(1, batchCount)
+          native.bpf(command, attributes, size, step)
+        }
+        return -fault.errno
       }
       return native.bpf(command, attributes, size, step)
     },
