@@ -27,22 +27,21 @@ export const keySeparator = '\u001f'
 export function flowKeyText(flow: KeyedFlow): string {
   const { pod, peer } = flow
   const own = pod.uid === null ? [pod.namespace, pod.name, pod.address] : ['', '', pod.uid]
-  const ports = flow.direction === 'INGRESS' ? [flow.ownPort, ''] : ['', flow.peerPort]
   const identity =
     peer === null
       ? ['', '', '', '']
       : peer.uid === null
         ? [peer.kind, '', peer.namespace, peer.name]
         : [peer.kind, peer.uid, '', '']
-  const parts = [
-    ...own,
-    flow.direction,
-    flow.protocol,
-    ports[0],
-    flow.peerAddress,
-    ports[1],
-    flow.decision,
-    ...identity,
-  ]
-  return parts.map((part) => part ?? '').join(keySeparator)
+  return [...own.map(orEmpty), flowKeyMiddle(flow), ...identity.map(orEmpty)].join(keySeparator)
+}
+
+/** The parts that a row brings itself; the others are looked up. */
+export function flowKeyMiddle(flow: Omit<KeyedFlow, 'pod' | 'peer'>): string {
+  const [own, peer] = flow.direction === 'INGRESS' ? [flow.ownPort, ''] : ['', flow.peerPort]
+  return [flow.direction, flow.protocol, own, flow.peerAddress, peer, flow.decision].map(orEmpty).join(keySeparator)
+}
+
+function orEmpty(part: string | number | null | undefined): string | number {
+  return part ?? ''
 }

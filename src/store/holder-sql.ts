@@ -97,26 +97,36 @@ export function stampedRows(columns: string): string {
   where l.held_pod_id is null or l.held_is_host_network`
 }
 
-/** A part that is absent is empty text, and no text holds the separator, so that no two keys read alike. */
-export function flowKeySql(row: string): string {
-  const columns = [
-    `case when ${row}.pod_uid is null then ${row}.pod_namespace end`,
-    `case when ${row}.pod_uid is null then ${row}.pod_name end`,
-    `coalesce(${row}.pod_uid, ${row}.pod_ip)`,
+/** What both ends share of a flow's key; ingest sends it with the row, as `flowKeyMiddle` of `#flows/flow-key` writes it. */
+export function flowKeyMiddleSql(row: string): string {
+  const port = (direction: string, column: string): string =>
+    `case when ${row}.direction = '${direction}' then ${row}.${column}::text end`
+  const parts = [
     `${row}.direction`,
     `${row}.protocol`,
-    `case when ${row}.direction = 'INGRESS' then ${row}.own_port::text end`,
+    port('INGRESS', 'own_port'),
     `${row}.peer_ip`,
-    `case when ${row}.direction = 'EGRESS' then ${row}.peer_port::text end`,
+    port('EGRESS', 'peer_port'),
     `${row}.decision`,
-    `${row}.peer_kind`,
-    `${row}.peer_uid`,
-    `case when ${row}.peer_uid is null then ${row}.peer_namespace end`,
-    `case when ${row}.peer_uid is null then ${row}.peer_name end`,
   ]
-  const text = columns.map((column) => `coalesce(${column}, '')`).join(` || E'\\x1f' || `)
+  return parts.map(orEmpty).join(between)
+}
+
+/** A part that is absent is empty text, and no text holds the separator, so that no two keys read alike. */
+export function flowKeySql(row: string, middle: string): string {
+  const own = `case when ${row}.pod_uid is not null then E'\\x1f\\x1f' || ${row}.pod_uid
+    else ${[`${row}.pod_namespace`, `${row}.pod_name`, `${row}.pod_ip`].map(orEmpty).join(between)} end`
+  const peer = `case when ${row}.peer_kind is null then E'\\x1f\\x1f\\x1f'
+    when ${row}.peer_uid is not null then ${row}.peer_kind || E'\\x1f' || ${row}.peer_uid || E'\\x1f\\x1f'
+    else ${row}.peer_kind || E'\\x1f\\x1f' || ${[`${row}.peer_namespace`, `${row}.peer_name`].map(orEmpty).join(between)} end`
   // SHA-256 rather than md5, which a PostgreSQL under FIPS rules does not have.
-  return `left(encode(sha256(convert_to(${text}, 'UTF8')), 'hex'), 32)::uuid`
+  return `left(encode(sha256(convert_to(${[own, middle, peer].join(between)}, 'UTF8')), 'hex'), 32)::uuid`
+}
+
+const between = ` || E'\\x1f' || `
+
+function orEmpty(column: string): string {
+  return `coalesce(${column}, '')`
 }
 
 function rejectedHolders(): string {

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { addressRange, canonicalAddress } from '#flows/address'
 import { checkFlow } from '#flows/check-flow'
 import type { BadRow, IncomingFlow } from '#flows/flow'
+import { flowKeyMiddle } from '#flows/flow-key'
 import { type Instant, printDay } from '#flows/instant'
 import { errorCode, isBadValue, isWorthRetrying } from './database-failure'
 import { arrayText, type Engine, type Session, type Statement } from './engine'
@@ -152,12 +153,24 @@ function statementFor(placed: readonly Placed[], settings: Settings, bad: readon
       list((flow) => flow.peerPort),
       list((flow) => flow.decision.toUpperCase()),
       arrayText(peers.map(addressRange)),
+      arrayText(placed.map(({ flow }, index) => middleOf(flow, peers[index] ?? null))),
       settings.key,
       settings.now,
       JSON.stringify(bad),
       settings.wantsKeys,
     ],
   }
+}
+
+function middleOf(flow: IncomingFlow, peerAddress: string | null): string {
+  return flowKeyMiddle({
+    direction: flow.direction,
+    protocol: flow.protocol.toUpperCase(),
+    ownPort: flow.ownPort,
+    peerAddress,
+    peerPort: flow.peerPort,
+    decision: flow.decision.toUpperCase(),
+  })
 }
 
 function isUuid(text: string): boolean {
