@@ -19,8 +19,16 @@ export function buildProgram(): void {
   if (done.status !== 0) throw new RangeError(`the program was not built: ${done.stderr}`)
 }
 
-export async function startProcess(args: readonly string[], env: Record<string, string> = {}): Promise<BrokerProcess> {
-  const child = spawn(process.execPath, ['bin/portolan.js', 'broker', '--listen', '127.0.0.1:0', ...args], {
+/** Of a process that lives for seconds, half the start would be optimising a database that is about to be killed. */
+export const shortLived = ['--liftoff-only'] as const
+
+export async function startProcess(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  nodeFlags: readonly string[] = [],
+): Promise<BrokerProcess> {
+  const program = [...nodeFlags, 'bin/portolan.js', 'broker', '--listen', '127.0.0.1:0', ...args]
+  const child = spawn(process.execPath, program, {
     cwd: root,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

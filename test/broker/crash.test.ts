@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
 import type { FlowRecord } from '../../src/wire/flow-record'
 import { findPostgres, startPostgres } from '../store/postgres'
-import { type BrokerProcess, buildProgram, startProcess } from './broker-process'
+import { type BrokerProcess, buildProgram, shortLived, startProcess } from './broker-process'
 import { flowPost } from './messages'
 
 const crashes = Number(process.env.PORTOLAN_CRASHES ?? 10)
@@ -45,15 +45,15 @@ async function crashAgainAndAgain(args: readonly string[]): Promise<void> {
   const acknowledged = new Set<string>()
   const retry: Batch[] = []
   for (let crash = 0; crash < crashes; crash++) {
-    const broker = await startProcess(args, { BROKER_REQUESTS_PER_MINUTE: '0' })
+    const broker = await startProcess(args, { BROKER_REQUESTS_PER_MINUTE: '0' }, shortLived)
     const working = Array.from({ length: clients }, () => ingestUntilGone(broker, retry, acknowledged))
     const before = acknowledged.size
     while (acknowledged.size === before) await sleep(5)
-    await sleep(Math.random() * 300)
+    await sleep(Math.random() * 150)
     expect(await broker.end('SIGKILL')).toBeNull()
     await Promise.all(working)
   }
-  const broker = await startProcess(args, { BROKER_REQUESTS_PER_MINUTE: '0' })
+  const broker = await startProcess(args, { BROKER_REQUESTS_PER_MINUTE: '0' }, shortLived)
   for (const batch of retry) {
     await broker.send('/pod/traffic/batch', batch.rows, { 'Idempotency-Key': batch.key })
     acknowledged.add(batch.pod)
@@ -80,7 +80,8 @@ beforeAll(() => {
   buildProgram()
 }, 120_000)
 
-test(`the embedded database survives ${crashes} kills`, async () => {
+// Together: while one starts, the other stores.
+test.concurrent(`the embedded database survives ${crashes} kills`, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'portolan-crash-'))
   try {
     await crashAgainAndAgain(['--data', join(folder, 'data')])
@@ -91,7 +92,7 @@ test(`the embedded database survives ${crashes} kills`, async () => {
 
 const found = findPostgres()
 
-test.skipIf(!found.ok)(
+test.skipIf(!found.ok).concurrent(
   `on PostgreSQL ${crashes} kills lose nothing`,
   async () => {
     const server = await startPostgres()
