@@ -1,22 +1,24 @@
 /** Maps of Cilium's layouts in a bpffs of their own: created, filled, pinned under their names and read back. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Failure } from '#base/failure'
 import type { MapShape } from '#compile/bpf/map-shape'
 import type { DumpedMap, DumpedRow } from '#compile/cilium/dumped-map'
-import { type Bpf, openBpf } from './bpf-sys'
+import { type Bpf, openBpf, succeed } from './bpf-sys'
 import { mountBpffs, openPin, repin } from './bpffs'
 import { type BpfMap, closeMap, createMap, lookUp, nextKey, numberKey, update } from './maps'
 
 export type LoadedMap = { readonly name: string; readonly path: string; readonly rows: number }
 
 /** Programs cannot be made up, and maps that traffic fills would only take memory. */
-export function isLoadable({ layout }: DumpedMap): boolean {
+function isLoadable({ layout }: DumpedMap): boolean {
   return layout.by !== 'datapath' && layout.type !== 'programArray'
 }
 
 /** Replaces what was pinned in the folder under the same names. */
-export function loadMaps(folder: string, maps: readonly DumpedMap[]): readonly LoadedMap[] {
+export function loadMaps(at: string, maps: readonly DumpedMap[]): readonly LoadedMap[] {
   const bpf = openBpf()
+  // Mount points are told by their whole paths.
+  const folder = resolve(at)
   mountBpffs(bpf, folder)
   return maps.filter(isLoadable).map((map) => {
     const path = join(folder, map.layout.name)
@@ -91,10 +93,25 @@ function keysOf(bpf: Bpf, map: BpfMap): readonly Buffer[] {
 
 type ReadRow = { readonly key: Buffer; readonly map: DumpedMap; readonly row: DumpedRow | undefined }
 
-/** What a map of maps holds reads back as the inner map's id. */
 function isSame(bpf: Bpf, opened: BpfMap, { key, map, row }: ReadRow): boolean {
-  if (row === undefined) return false
-  return map.inner !== undefined || lookUp(bpf, opened, key)?.equals(row.valueBytes) === true
+  const value = lookUp(bpf, opened, key)
+  if (row === undefined || value === undefined) return false
+  if (map.inner === undefined) return value.equals(row.valueBytes)
+  // A map of maps reads back as the inner map's id.
+  const bytes = tableBytes(map, row)
+  return readTable(bpf, value.readUInt32LE(0), bytes.length)?.equals(bytes) === true
+}
+
+/** The one row of a lookup table. */
+export function readTable(bpf: Bpf, id: number, valueSize: number): Buffer | undefined {
+  const result = bpf.call('mapById', 'open a table', (attributes) => attributes.u32(0, id))
+  const shape: MapShape = { name: 'table', type: 'array', keySize: 4, valueSize, maxEntries: 1 }
+  const map = { fd: succeed(result, `opening the table ${id}`), shape }
+  try {
+    return lookUp(bpf, map, numberKey(0))
+  } finally {
+    closeMap(map)
+  }
 }
 
 function hexOf(bytes: Uint8Array): string {
