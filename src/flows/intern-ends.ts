@@ -22,9 +22,13 @@ export type OwnEnd = {
 export type PeerEnd = { readonly id: number; readonly identity: PeerIdentity }
 
 /** What a row says of a pod beside the key. */
-type Given = { readonly namespace: string | null; readonly name: string; readonly labels: Labels | null }
+type Given = {
+  readonly namespace: string | null
+  readonly name: string
+  readonly labels: Labels | null
+}
 
-type Remembered<End> = { readonly given: Given; readonly end: End }
+type Remembered<End> = { readonly given: Given; readonly address: string | null; readonly end: End }
 
 export type Ends = {
   readonly index: DirectoryIndex
@@ -37,13 +41,13 @@ export function newEnds(index: DirectoryIndex): Ends {
   return { index, own: new Map(), peers: new Map(), counts: { own: 0, peers: 0 } }
 }
 
+/** A key that is a uid alone need not be joined, which would take longer than all the rest. */
 export function ownEndOf(ends: Ends, flow: ObservedFlow): OwnEnd {
   const { pod } = flow
-  const key =
-    pod.uid === null
-      ? `${pod.namespace} ${pod.name} ${pod.address} ${pod.isHostNetwork} ${pod.workload?.name}`
-      : `${pod.uid} ${pod.address}`
-  return recall(ends.own, { key, given: pod }, () => buildOwnEnd(ends, flow))
+  const { namespace, name, uid, address, isHostNetwork, workload } = pod
+  const key = uid ?? `${namespace} ${name} ${isHostNetwork} ${workload?.name}`
+  const known = find(ends.own.get(key), pod, address)
+  return known ?? remember(ends.own, key, { given: pod, address, end: buildOwnEnd(ends, flow) })
 }
 
 function buildOwnEnd({ index, counts }: Ends, { pod }: ObservedFlow): OwnEnd {
@@ -63,21 +67,26 @@ function buildOwnEnd({ index, counts }: Ends, { pod }: ObservedFlow): OwnEnd {
 
 /** What an address was depends on the row's own pod and port in a few cases alone: those rows have a key of their own. */
 export function peerEndOf(ends: Ends, flow: ObservedFlow): PeerEnd {
-  const { peer, outcome, peerAddress } = flow
-  const text =
-    peer === null
-      ? `${peerAddress} ${outcome === null ? `at ${flow.lastSeen}` : outcome.kind}`
-      : peer.uid === null
-        ? `${peerAddress} ${peer.kind} ${peer.namespace} ${peer.name} ${peer.entity ?? ''} ${peer.workload?.name}`
-        : `${peerAddress} ${peer.kind} ${peer.uid}`
-  const key = `${text}${ownPart(ends, flow)}`
-  return recall(ends.peers, { key, given: peer ?? nobody }, () => ({
-    id: ends.counts.peers++,
-    identity: identifyPeer(ends.index, flow),
-  }))
+  const { peer, peerAddress } = flow
+  const part = ownPart(ends, flow)
+  const key = part === '' ? peerKey(flow) : `${peerKey(flow)}${part}`
+  const given: Given = peer ?? nobody
+  const known = find(ends.peers.get(key), given, peerAddress)
+  if (known !== undefined) return known
+  const end = { id: ends.counts.peers++, identity: identifyPeer(ends.index, flow) }
+  return remember(ends.peers, key, { given, address: peerAddress, end })
 }
 
-const nobody: Given = { namespace: null, name: '', labels: null }
+function peerKey({ peer, outcome, peerAddress, lastSeen }: ObservedFlow): string {
+  if (peer === null) {
+    if (outcome?.kind === 'never-held') return peerAddress ?? ''
+    return outcome === null ? `at ${lastSeen}` : outcome.kind
+  }
+  if (peer.uid !== null && peer.kind === 'pod') return peer.uid
+  return `${peer.kind} ${peer.uid} ${peer.namespace} ${peer.name} ${peer.entity ?? ''} ${peer.workload?.name}`
+}
+
+const nobody = { namespace: null, name: '', labels: null } as const
 
 function ownPart({ index }: Ends, { pod, peerAddress, peerPort, direction, peer }: ObservedFlow): string {
   if (peerAddress === null || peerAddress === pod.address) return ' itself'
@@ -89,19 +98,21 @@ function ownPart({ index }: Ends, { pod, peerAddress, peerPort, direction, peer 
 }
 
 /** Labels of one pod seldom change, so that those of the row before are mostly those of this one. */
-function recall<End>(
-  map: Map<string, Remembered<End>[]>,
-  { key, given }: { readonly key: string; readonly given: Given },
-  build: () => End,
-): End {
+function find<End>(
+  known: readonly Remembered<End>[] | undefined,
+  given: Given,
+  address: string | null,
+): End | undefined {
+  if (known === undefined) return undefined
+  for (const one of known) if (one.address === address && isSame(one.given, given)) return one.end
+  return undefined
+}
+
+function remember<End>(map: Map<string, Remembered<End>[]>, key: string, one: Remembered<End>): End {
   const known = map.get(key)
-  if (known !== undefined) {
-    for (const one of known) if (isSame(one.given, given)) return one.end
-  }
-  const end = build()
-  if (known === undefined) map.set(key, [{ given, end }])
-  else known.push({ given, end })
-  return end
+  if (known === undefined) map.set(key, [one])
+  else known.push(one)
+  return one.end
 }
 
 function isSame(left: Given, right: Given): boolean {

@@ -64,7 +64,7 @@ function gatherFlow({ ends, kinds, facts }: Gathering, flow: ObservedFlow): Left
   if (peer.identity.kind === 'nobody') return peer.identity.why
   if (own.namespace === null) return 'no-namespace'
   const isEgress = flow.direction === 'EGRESS'
-  const isAllowed = flow.decision.toUpperCase() === 'ALLOW'
+  const isAllowed = flow.decision === 'ALLOW' || flow.decision.toUpperCase() === 'ALLOW'
   const ownKind = kindOfOwn(kinds, own)
   const key =
     ((kindOfPeer(kinds, peer) * 65536 + port) * 4 + protocolNumbers[protocol]) * 4 +

@@ -71,8 +71,6 @@ const member = fc.constantFrom(...members)
 const port = fc.constantFrom(80, 443, 3306, 8080)
 const time = fc.constantFrom('2026-07-20T10:00:00', '2026-07-21T11:30:00', '2026-07-23T10:00:00.5')
 
-export type Connection = { readonly from: Member; readonly to: Member; readonly port: number }
-
 const words = fc.record({
   own: member,
   other: member,

@@ -83,7 +83,7 @@ const ported = { TCP: 0, UDP: 1, SCTP: 2 } as const
 export type PortedProtocol = keyof typeof ported
 
 export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
-  const protocol = flow.protocol.toUpperCase()
+  const protocol = flow.protocol === 'TCP' ? flow.protocol : flow.protocol.toUpperCase()
   if (!isPorted(protocol))
     return unknown('protocol', `of ${protocol || 'a protocol that is not told'} no port is known`)
   const port = connectedPort(flow)

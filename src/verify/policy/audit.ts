@@ -89,7 +89,7 @@ export function auditFlows(audit: Audit, flows: readonly ObservedFlow[]): Audit 
 }
 
 function wasDropped({ decision }: ObservedFlow): boolean {
-  return decision === 'DROP' || decision.toUpperCase() === 'DROP'
+  return decision !== 'ALLOW' && decision.toUpperCase() === 'DROP'
 }
 
 function addVerdict(tally: Tally, flow: ObservedFlow, verdict: AuditVerdict): void {
