@@ -106,10 +106,31 @@ export function checkBpffs(folder: string): void {
   }
 }
 
+/** With all above it, or nothing; only its owner may look into it. */
+export function makeFolder(path: string): void {
+  const missing: string[] = []
+  for (let at = resolve(path); !existsSync(at); at = dirname(at)) missing.push(at)
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    for (const at of missing) if (existsSync(at)) rmdirSync(at)
+    const hasDots = path.split('/').some((part) => part.includes('.') && part !== '.' && part !== '..')
+    const remedy = codeOf(cause) === 'EPERM' && hasDots ? noDots : remedyOf(cause)
+    throw new Failure('kernel.refused', `${path} cannot be made: ${remedy}`, cause)
+  }
+}
+
+const noDots = 'names on a bpffs hold no dots (EPERM); give a folder without one'
+
+function codeOf(cause: unknown): unknown {
+  return cause instanceof Error && 'code' in cause ? cause.code : undefined
+}
+
 function remedyOf(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  const code = codeOf(cause)
   if (code === 'EROFS') return 'it is mounted read-only (EROFS); mount it read-write (mount -o remount,rw)'
   if (code === 'EACCES' || code === 'EPERM') return `its owner is another user (${code}); run as that user or as root`
-  if (code === 'ENOTDIR') return 'it is no folder (ENOTDIR); give the folder of a bpffs'
+  if (code === 'ENOTDIR' || code === 'EEXIST') return `it is no folder (${code}); give the folder of a bpffs`
+  if (code === 'ENAMETOOLONG') return 'its name is too long (ENAMETOOLONG); give a shorter one'
   return cause instanceof Error ? cause.message : String(cause)
 }

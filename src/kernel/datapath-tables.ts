@@ -1,5 +1,5 @@
 /** The datapath's tables: opened by their pins, made where there are none, and never another layout under one name. */
-import { closeSync, mkdirSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '#base/failure'
 import type { MapShape } from '#compile/bpf/map-shape'
@@ -14,7 +14,7 @@ import {
   snapshotShape,
 } from '#compile/traffic-policy/datapath-maps'
 import type { Bpf } from './bpf-sys'
-import { checkBpffs, openPin, pin, unpin } from './bpffs'
+import { checkBpffs, makeFolder, openPin, pin, unpin } from './bpffs'
 import { type BpfMap, closeMap, createMap, lookUp, numberKey, readMapShape, update } from './maps'
 
 export type Folders = {
@@ -41,7 +41,7 @@ export function foldersOf(folder: string): Folders {
 export function makeFolders(folder: string): Folders {
   checkBpffs(folder)
   const folders = foldersOf(folder)
-  for (const path of Object.values(folders)) mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const path of Object.values(folders)) makeFolder(path)
   return folders
 }
 

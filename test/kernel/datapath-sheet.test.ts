@@ -3,7 +3,7 @@ import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { hasSameContent } from '#compile/traffic-policy/build-snapshot'
-import { snapshotShape } from '#compile/traffic-policy/datapath-maps'
+import { snapshotShape, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Action, Entry } from '#compile/traffic-policy/entry'
 import { openBpf } from '#kernel/bpf-sys'
 import { openPin, pin } from '#kernel/bpffs'
@@ -11,6 +11,7 @@ import { openDatapath } from '#kernel/datapath'
 import { type Fault, withFaults } from '#kernel/faults'
 import { closeMap, createMap } from '#kernel/maps'
 import { loadNative } from '#kernel/native'
+import { createBpffsFolder } from './bpffs-folder'
 import {
   allowAll,
   bringUp,
@@ -27,7 +28,7 @@ import {
 } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
 import { removeNamespaces } from './namespace'
-import { mustRun } from './run-command'
+import { mustRun, runCommand } from './run-command'
 
 type Rule = { readonly name: string; readonly action: Action; readonly match: Omit<Entry, 'action' | 'rule'> }
 
@@ -190,5 +191,39 @@ describeKernel('the sheet’s cases of publications, counters and pins', () => {
     expect(lab.datapath.sweep()).toBe(0)
     expect(pings(lab.workload, hostIp)).toBe(true)
     expect(count(0)).toBe(3)
+  })
+
+  test.each([
+    ['the row is written', '^write interface$', 1],
+    ['one hook of two is attached', '^attach$', 2],
+    ['its link is pinned', '^pin .*tp_links', 1],
+    ['a snapshot is made', '^create tp_snapshot$', 3],
+    ['it is filled', '^fill snapshot$', 2],
+    ['it is pinned', '^pin .*tp_snapshots', 2],
+    ['it is bound', '^swap snapshot$', 2],
+  ])('killed right after %s, what is attached denies, and the next process finishes the work', (_, step, nth) => {
+    const folder = createBpffsFolder()
+    const { host, workload } = createPair()
+    const script = new URL('./killed-at-step.ts', import.meta.url).pathname
+    const killed = runCommand([process.execPath, '--import', 'tsx', script, folder.path, host, step, String(nth)])
+    expect(killed.ok ? 'it ended by itself' : killed.message).toMatch(/ended by SIGKILL/)
+    const datapath = openDatapath({ folder: folder.path })
+    datapath.setMode('enforce')
+    datapath.sweep()
+    const held = datapath.attach({ name: 'host0', namespacePath: `/run/netns/${host}`, side: 'host' })
+    expect(datapath.interfaces()).toEqual([held])
+    bringUp(host, workload)
+    expect(pings(workload, hostIp)).toBe(step.includes('swap'))
+    datapath.publish([requestOf(held, 'ingress', denyAll), requestOf(held, 'egress', { ...allowAll, generation: 3 })])
+    expect(pings(workload, hostIp)).toBe(true)
+    expect(readdirSync(join(folder.path, 'v1', 'tp_snapshots'))).toHaveLength(2)
+    expect(readdirSync(join(folder.path, 'v1', 'tp_links')).sort()).toEqual([
+      `${held.slot}-egress`,
+      `${held.slot}-ingress`,
+    ])
+    expect(datapath.freeRows()).toBe(usualSizes.counterRows - 2)
+    datapath.close()
+    removeNamespaces([host, workload])
+    folder.remove()
   })
 })
