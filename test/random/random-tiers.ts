@@ -81,7 +81,11 @@ function randomPeer(random: Random, key: 'from' | 'to'): RawTierPeer {
   if (key === 'from' || random.chance(0.5)) return randomPods(random)
   return random.pick<RawTierPeer>([
     {
-      nodes: random.pick<RawLabels>([{}, { matchLabels: { 'kubernetes.io/hostname': nodeName } }, { matchLabels: { zone: 'b' } }]),
+      nodes: random.pick<RawLabels>([
+        {},
+        { matchLabels: { 'kubernetes.io/hostname': nodeName } },
+        { matchLabels: { zone: 'b' } },
+      ]),
     },
     { networks: [random.pick(['0.0.0.0/0', '10.244.0.8/29', '203.0.113.0/24', '10.244.0.1/32'])] },
     { domainNames: ['*.example.com'] },
