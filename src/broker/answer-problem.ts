@@ -102,6 +102,7 @@ function sentenceOf({ field, message }: FieldError): string {
 }
 
 function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
-  return error instanceof Error ? `${error.message}${cause}` : String(error)
+  if (!(error instanceof Error)) return String(error)
+  const cause = error.cause instanceof Error ? error.cause.message : ''
+  return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`
 }

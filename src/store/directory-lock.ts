@@ -17,8 +17,8 @@ export function lockDirectory(directory: string): DirectoryLock {
   const path = `${directory}.lock`
   const mine: Owner = { pid: process.pid, started: startOf(process.pid) ?? '', host: hostname() }
   const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(mine)}\n`)
   try {
+    writeFileSync(draft, `${JSON.stringify(mine)}\n`)
     take(path, draft, directory)
   } finally {
     rmSync(draft, { force: true })

@@ -1,8 +1,8 @@
 /** The embedded database's directory: one opener, nothing lost at a reopening, and what will not open set aside. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { openStore } from '#store/open-store'
 import { allFlows, egress, ingest, noon } from './story'
@@ -59,7 +59,26 @@ test('a directory that does not open is moved aside and said, and an empty one b
   expect(readdirSync(folder).filter((name) => name.startsWith('broken.unreadable-'))).toHaveLength(1)
 })
 
-test('a directory that holds something else is left alone', async () => {
-  writeFileSync(join(folder, 'letter.txt'), '')
-  await expect(openStore({ data: folder })).rejects.toMatchObject({ code: 'database-refused' })
+test('what is not ours is neither written to nor moved aside', async () => {
+  const foreign = join(folder, 'foreign')
+  const holdings: Readonly<Record<string, readonly string[]>> = {
+    letters: ['letter.txt'],
+    kustomize: ['base/deployment.yaml', 'overlays/shop/kustomization.yaml'],
+    server: ['PG_VERSION', 'base/1/112', 'postmaster.opts'],
+    older: ['PG_VERSION', 'base/1/112'],
+  }
+  for (const [name, files] of Object.entries(holdings)) {
+    const directory = join(foreign, name)
+    for (const file of files) {
+      mkdirSync(dirname(join(directory, file)), { recursive: true })
+      writeFileSync(join(directory, file), file === 'PG_VERSION' ? (name === 'older' ? '15\n' : '18\n') : '')
+    }
+    const before = readdirSync(directory, { recursive: true })
+    await expect(openStore({ data: directory }), name).rejects.toMatchObject({ code: 'database-refused' })
+    expect(readdirSync(directory, { recursive: true })).toEqual(before)
+  }
+  const file = join(foreign, 'letters', 'letter.txt')
+  await expect(openStore({ data: file })).rejects.toMatchObject({ code: 'database-refused' })
+  await expect(openStore({ data: join(file, 'below') })).rejects.toMatchObject({ code: 'database-refused' })
+  expect(readdirSync(foreign).sort()).toEqual(Object.keys(holdings).sort())
 })
