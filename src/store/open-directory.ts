@@ -88,7 +88,9 @@ async function openOrMoveAside(directory: string): Promise<OpenedDirectory> {
     return { engine: await openChecked(directory), notices: [durability] }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    if (!wasThere || isPassing(directory, reason)) throw asRefusal(directory, error)
+    if (!wasThere) throw asRefusal(directory, error)
+    if (isPassing(directory, reason))
+      throw asRefusal(directory, error, '; make room or mend its permissions: it stays as it is')
     const aside = `${directory}.unreadable-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
     renameSync(directory, aside)
     const moved =
@@ -110,7 +112,11 @@ async function openChecked(directory: string): Promise<Engine> {
   }
 }
 
-function asRefusal(directory: string, error: unknown): Failure {
+function asRefusal(directory: string, error: unknown, advice = ''): Failure {
   const reason = error instanceof Error ? error.message : String(error)
-  return new Failure('database-refused', `the embedded database could not be started in ${directory}: ${reason}`, error)
+  return new Failure(
+    'database-refused',
+    `the embedded database could not be started in ${directory}: ${reason}${advice}`,
+    error,
+  )
 }
