@@ -217,20 +217,31 @@ export function isAttached(tools: InterfaceTools, held: HeldInterface): boolean 
   })
 }
 
+/** By pin name. */
+export type HeldLinks = Map<string, { readonly fd: number; readonly id: number }>
+
 /**
- * Descriptors of all links that are pinned and not in `known` yet, by pin name: while they are open the programs stay
- * attached, whatever becomes of the bpffs.
+ * Descriptors of all links that are pinned: while they are open the programs stay attached, whatever becomes of the
+ * bpffs. A slot that was given to another interface has another link under its name.
  */
-export function holdLinks({ bpf, folders }: InterfaceTools, known: Map<string, number>): void {
-  const pinned = new Set(listPins(folders.links))
-  for (const [name, fd] of known) {
-    if (pinned.has(name)) continue
+export function holdLinks({ bpf, folders }: InterfaceTools, known: HeldLinks): void {
+  const pinned = listPins(folders.links)
+  for (const name of pinned) {
+    const fd = openPin(bpf, join(folders.links, name))
+    if (fd === undefined) continue
+    const { id } = readLink(bpf, fd)
+    const before = known.get(name)
+    if (before?.id === id) {
+      closeSync(fd)
+      continue
+    }
+    if (before !== undefined) closeSync(before.fd)
+    known.set(name, { fd, id })
+  }
+  for (const [name, { fd }] of known) {
+    if (pinned.includes(name)) continue
     closeSync(fd)
     known.delete(name)
-  }
-  for (const name of pinned) {
-    const fd = known.has(name) ? undefined : openPin(bpf, join(folders.links, name))
-    if (fd !== undefined) known.set(name, fd)
   }
 }
 

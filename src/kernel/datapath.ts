@@ -18,6 +18,7 @@ import {
   attachInterface,
   detachInterface,
   type HeldInterface,
+  type HeldLinks,
   holdLinks,
   isAttached,
   listHeld,
@@ -68,6 +69,8 @@ export type Datapath = Attacher &
 
 export type { AttachRequest, HeldInterface }
 
+const directions = ['ingress', 'egress'] as const
+
 /** Attaching takes turns by a short lock of its own; it does not need the agent's. */
 export function openAttacher(options: DatapathOptions): Attacher {
   return openParts(options).attacher
@@ -86,13 +89,13 @@ export function openDatapath(options: DatapathOptions): Datapath {
 }
 
 function openLocked(options: DatapathOptions, release: () => void): Datapath {
-  const { bpf, tables, folders, attacher, alone } = openParts(options)
+  const { bpf, tables, folders, attacher, detachGone, alone } = openParts(options)
   const publisher = publisherOf({ bpf, tables, folders })
   const ring = openRing(bpf.native, tables.events)
-  const links = new Map<string, number>()
+  const links: HeldLinks = new Map()
   const hold = (): void => holdLinks({ bpf, folders, tables }, links)
   const detach = (held: HeldInterface): void => {
-    for (const direction of ['ingress', 'egress'] as const) publisher.unbind({ slot: held.slot, direction })
+    for (const direction of directions) publisher.unbind({ slot: held.slot, direction })
     attacher.detach(held)
     hold()
   }
@@ -107,8 +110,9 @@ function openLocked(options: DatapathOptions, release: () => void): Datapath {
     },
     detach,
     dropGone() {
-      const gone = attacher.interfaces().filter((held) => !attacher.isAttached(held))
-      for (const held of gone) detach(held)
+      const gone = detachGone()
+      for (const { slot } of gone) for (const direction of directions) publisher.unbind({ slot, direction })
+      hold()
       return gone
     },
     hold,
@@ -130,7 +134,7 @@ function openLocked(options: DatapathOptions, release: () => void): Datapath {
       }),
     lostDenials: () => readLost(bpf, tables.eventBudget),
     close() {
-      for (const fd of links.values()) closeSync(fd)
+      for (const { fd } of links.values()) closeSync(fd)
       ring.close()
       attacher.close()
       release()
@@ -160,7 +164,11 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
         if (!before.has(held.slot)) clearFallbacks(bpf, tables, held.slot)
         return held
       }),
-    detach: (held) => alone(() => detachInterface(tools, held)),
+    detach: (held) =>
+      alone(() => {
+        // Its slot may be another's by now.
+        if (listHeld(tools).some(({ token }) => token === held.token)) detachInterface(tools, held)
+      }),
     interfaces: () => listHeld(tools),
     isAttached: (held) => isAttached(tools, held),
     mode: () => readMode(bpf, tables),
@@ -173,7 +181,14 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
       for (const map of Object.values(tables)) closeMap(map)
     },
   }
-  return { bpf, tables, folders, attacher, alone }
+  /** In one turn: what another process is about to attach has a row, and no programs yet. */
+  const detachGone = () =>
+    alone(() => {
+      const gone = listHeld(tools).filter((held) => !isAttached(tools, held))
+      for (const held of gone) detachInterface(tools, held)
+      return gone
+    })
+  return { bpf, tables, folders, attacher, detachGone, alone }
 }
 
 function printPrefixKey(vpc: number, prefix: Prefix): Buffer {

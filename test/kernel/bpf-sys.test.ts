@@ -11,6 +11,7 @@ import { countCpus, possibleCpus } from '#kernel/cpus'
 import { createLink, detachLink, queryHook, readLink, updateLink } from '#kernel/links'
 import { readBatches, updateBatch } from '#kernel/map-batch'
 import { closeMap, createMap, lookUp, nextKey, numberKey, readMapShape, remove, rowSize, update } from '#kernel/maps'
+import { measureTicksPerSecond, settle } from '#kernel/measure-ticks'
 import { insideNamespace } from '#kernel/network-namespace'
 import { closeProgram, loadProgram, readProgramInfo } from '#kernel/programs'
 import { type BpffsFolder, createBpffsFolder } from './bpffs-folder'
@@ -153,5 +154,11 @@ describeKernel('bpf(2)', () => {
   test('possible CPUs are counted to the last one, with the holes', () => {
     expect(['0', '0-3', '0-3,8', '0,2-5'].map(countCpus)).toEqual([1, 4, 9, 6])
     expect(possibleCpus()).toBeGreaterThan(0)
+  })
+
+  test('ticks are measured the same each time, as timeouts of days are counted by them', () => {
+    const measured = Array.from({ length: 8 }, () => measureTicksPerSecond(bpf))
+    expect(new Set(measured).size).toBe(1)
+    expect([242, 258.4, 99.1, 308, 1012, 128.2].map(settle)).toEqual([250, 250, 100, 300, 1000, 128])
   })
 })

@@ -1,6 +1,6 @@
 /** Interfaces of the datapath: no open moment from link-up on, modes, both ways onto the hook, and word of new ones. */
 
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { usualSizes } from '#compile/traffic-policy/datapath-maps'
 import { openAttacher, openDatapath } from '#kernel/datapath'
@@ -24,8 +24,8 @@ import {
   workloadIp,
 } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
-import { createNamespaces, inside, removeNamespaces } from './namespace'
-import { mustRun, runCommand } from './run-command'
+import { createNamespaces, endWithUs, inside, removeNamespaces } from './namespace'
+import { mustRun, runCommand, waitUntil } from './run-command'
 
 /** What the workload's end was ever given by the host's end. */
 function received(workload: string): number {
@@ -214,6 +214,27 @@ describeKernel('interfaces of the datapath', () => {
     expect([pings(last, hostIp), pings(host, workloadIp)]).toEqual([true, false])
     lab.datapath.detach(moved)
     removeNamespaces([host, first, last])
+  })
+
+  test('what another process is attaching right now is not dropped as gone', async () => {
+    const { host, workload } = createPair()
+    const script = new URL('./killed-at-step.ts', import.meta.url).pathname
+    const args = ['--import', 'tsx', script, lab.folder.path, host, '^write interface$', '1', 'slow']
+    const child = spawn(process.execPath, args, { stdio: 'inherit' })
+    endWithUs(child)
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    const before = lab.datapath.interfaces().length
+    waitUntil('its row is written', () => lab.datapath.interfaces().length > before, 60_000)
+    expect(lab.datapath.dropGone()).toEqual([])
+    await ended
+    const held = lab.datapath.interfaces().at(-1)
+    if (held === undefined) throw new Error('it was attached')
+    expect(lab.datapath.isAttached(held)).toBe(true)
+    // Who still holds an older lifetime of that slot does not detach this one.
+    lab.datapath.detach({ ...held, token: held.token ^ 1n })
+    expect(lab.datapath.isAttached(held)).toBe(true)
+    lab.datapath.detach(held)
+    removeNamespaces([host, workload])
   })
 
   test('slots of interfaces that are gone are given again, also by no agent; what is there keeps its own', () => {
