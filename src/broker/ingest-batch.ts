@@ -3,6 +3,7 @@ import type { IncomingFlow } from '#flows/flow'
 import type { BatchAnswer } from '#wire/batch-answer'
 import { parseTrafficRow } from '#wire/traffic-row'
 import type { Broker } from './broker'
+import { numberSettings } from './settings'
 
 const secondsPerDay = 86_400
 
@@ -28,7 +29,7 @@ export async function ingestBatch(
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     limits: {
       futureSeconds: settings.futureToleranceSeconds,
-      ...(settings.flowRetentionDays > 0 && { pastSeconds: settings.flowRetentionDays * secondsPerDay }),
+      pastSeconds: (settings.flowRetentionDays || numberSettings.flowRetentionDays.most) * secondsPerDay,
     },
   })
   for (const { index, field, message } of answer.bad) bad.push({ index: places[index] ?? index, field, message })

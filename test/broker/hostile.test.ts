@@ -9,7 +9,7 @@ const long = Array.from({ length: 300 }, () => Math.random().toString(36).slice(
 const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
 const half = '\ud800'
 
-describeBroker({ settings: { requestsPerMinute: 0 } }, (broker) => {
+describeBroker({ settings: { requestsPerMinute: 0, flowRetentionDays: 0 } }, (broker) => {
   const problem = async (response: Response): Promise<string> => {
     const { code, errors } = (await response.json()) as Problem
     return [response.status, code, errors?.[0]?.field].join(' ')
@@ -124,6 +124,18 @@ describeBroker({ settings: { requestsPerMinute: 0 } }, (broker) => {
     expect(await response.json()).toBe(1)
     expect(JSON.parse(response.headers.get('Portolan-Bad-Rows') ?? '[]')).toMatchObject([
       { index: 1, field: 'pod_name' },
+    ])
+  })
+
+  test('where flows are kept for ever, a row of last year is taken, and one of 1970 makes no day of its own', async () => {
+    const flow = (time: string) => flowPost({ pod: 'old', peer: '203.0.113.1', time })
+    const response = await broker().post('/pod/traffic/batch', [
+      flow('2025-09-10T11:00:00'),
+      flow('1970-01-01T00:00:00'),
+    ])
+    expect(await response.json()).toBe(1)
+    expect(JSON.parse(response.headers.get('Portolan-Bad-Rows') ?? '[]')).toMatchObject([
+      { index: 1, field: 'time_stamp' },
     ])
   })
 
