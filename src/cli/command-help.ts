@@ -65,10 +65,6 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan maps --from samples/cilium --node node-a',
     'portolan maps ipcache --from samples/cilium --node node-a --explain',
   ],
-  maps: [
-    'portolan maps --from samples/cilium --node node-a',
-    'portolan maps ipcache --from samples/cilium --node node-a --explain',
-  ],
   generate: [
     'portolan generate networkpolicy shop/db --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml',
     'portolan generate ciliumnetworkpolicy -A --broker http://127.0.0.1:8090 --output-dir policies',
