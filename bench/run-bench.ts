@@ -8,6 +8,7 @@ import { runPreflight } from '#kernel/preflight'
 import { benchBroker } from './bench-broker'
 import { benchDatapath } from './bench-datapath'
 import { benchFlows } from './bench-flows'
+import { benchMaps } from './bench-maps'
 import { benchPolicies } from './bench-policies'
 import { benchStore } from './bench-store'
 import { bigCluster, type Size } from './big-cluster'
@@ -173,6 +174,7 @@ const benches = {
   trace: benchTrace,
   flows: () => benchFlows({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
+  maps: () => benchMaps({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   datapath: () => benchDatapathHere(),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),
   broker: () => benchBroker(storeSize, Math.min(rounds, 3), say),

@@ -1,5 +1,8 @@
 /** One measured step in a process of its own: prints milliseconds and peak memory as JSON. */
 import { readFileSync } from 'node:fs'
+import { dumpMaps } from '#compile/cilium/dump-maps'
+import { defaultMaglevSeed, maglevTable, parseMaglevSeed } from '#compile/cilium/maglev'
+import { nodeMaps } from '#compile/cilium/node-maps'
 import { selectSlices } from '#compile/endpointslices/select-slices'
 import { printSave } from '#compile/iptables/print-save'
 import { savedRuleset } from '#compile/iptables/render-iptables'
@@ -49,6 +52,15 @@ else if (step === 'rules') {
   timed('nftPrint', () => printList(rulesetOf([tables.table])))
 }
 
+if (step === 'maps') {
+  const raw = timed('parse', () => parseManifestText(text, 'cluster.json').value)
+  const cluster = timed('objects', () => buildCluster(raw).value)
+  const slices = timed('slices', () => selectSlices(cluster, 'computed').value)
+  const maps = timed('maps', () => nodeMaps(cluster, { node: 'node-1', slices }))
+  timed('dump', () => dumpMaps(maps))
+  timed('maglev', maglevTables)
+}
+
 if (step === 'policies') {
   const cluster = timed('objects', () => buildCluster(parseManifestText(text, 'policies.json').value).value)
   const world = timed('world', () => preparePolicies(cluster, { semantics: kubernetesSemantics }))
@@ -83,6 +95,18 @@ function overFlows(name: string, take: (flows: readonly ObservedFlow[]) => void)
     total += performance.now() - start
   }
   times[name] = total
+}
+
+/** A thousand Services of ten backends each, none of which two share. */
+function maglevTables(): void {
+  const options = { size: 16381, seed: parseMaglevSeed(defaultMaglevSeed) ?? new Uint8Array(12) }
+  for (let service = 0; service < 1000; service++) {
+    const backends = Array.from({ length: 10 }, (_, at) => {
+      const id = 10 * service + at
+      return { id, address: `10.${16 + (id >> 16)}.${(id >> 8) & 255}.${id & 255}:8080/TCP`, weight: 100 }
+    })
+    maglevTable(backends, options)
+  }
 }
 
 /** A million single verdicts, over pods and ports in turn. */

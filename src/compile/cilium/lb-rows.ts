@@ -1,5 +1,5 @@
 /** Rows of the load balancer as they are gathered: numbers of services and of backends are given in this order. */
-import { type Ip, parseIp, printIp } from '#base/ip'
+import { type Ip, parseIp, printEndpoint, printIp } from '#base/ip'
 import type { Prefix } from '#base/prefix'
 import { protocolNumbers } from '#compile/policy/cilium-policy-entry'
 import type { Protocol } from '#model/service'
@@ -56,13 +56,10 @@ export function startLb({ settings }: NodeWorld): Lb {
   const places = new Map<string, number>()
   const backends = new Map<string, BackendRow>()
   const protocolOf = (protocol: Protocol): number => (settings.tellsProtocols ? protocolNumbers[protocol] : 0)
-  const addBackend = ({ protocol, ...backend }: NewBackend): BackendRow => {
+  const add = (address: string, { protocol, ...backend }: NewBackend): BackendRow => {
     const number = protocolOf(protocol)
-    const key = `${printIp(backend.ip)} ${backend.port} ${number}`
-    const known = backends.get(key)
-    if (known !== undefined) return known
     const row = { ...backend, id: backends.size + 1, protocol: number }
-    backends.set(key, row)
+    backends.set(`${address} ${number}`, row)
     return row
   }
   return {
@@ -70,9 +67,13 @@ export function startLb({ settings }: NodeWorld): Lb {
     backends,
     sourceRanges: [],
     protocolOf,
-    addBackend,
+    addBackend(backend) {
+      const address = printEndpoint(printIp(backend.ip), backend.port)
+      return backends.get(`${address} ${protocolOf(backend.protocol)}`) ?? add(address, backend)
+    },
     backendOf: ({ endpoint, state }, protocol) =>
-      addBackend({
+      backends.get(`${endpoint.text} ${protocolOf(protocol)}`) ??
+      add(endpoint.text, {
         ip: parseIp(endpoint.ip) ?? { family: 'ipv4', words: [0] },
         port: endpoint.port,
         protocol,

@@ -120,7 +120,7 @@ function podEndpoints(identities: CiliumIdentities, findings: Finding[]): readon
       ({ hostNetwork, phase, podIPs }) =>
         !hostNetwork && phase !== 'Succeeded' && phase !== 'Failed' && podIPs.length > 0,
     )
-    .sort((a, b) => compareText(keyOf(a.meta), keyOf(b.meta)))
+    .sort((a, b) => compareText(a.meta.namespace, b.meta.namespace) || compareText(a.meta.name, b.meta.name))
     .flatMap((pod) => {
       const object = cluster.ciliumEndpoints.get(keyOf(pod.meta))
       if (hasObjects && object?.identity === undefined) {

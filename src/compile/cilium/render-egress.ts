@@ -2,7 +2,8 @@
 import { type Family, type Ip, printIp } from '#base/ip'
 import { type Prefix, parsePrefix, printPrefix } from '#base/prefix'
 import { compareText, listOf } from '#base/text'
-import { endpointSelector, selectsLabels } from '#compile/identities/endpoint-selector'
+import { type EndpointSelector, endpointSelector, selectsLabels } from '#compile/identities/endpoint-selector'
+import type { LabelSet } from '#compile/identities/label'
 import { networkPolicyPeer } from '#compile/policy/cilium-selectors'
 import type { CiliumEgressGatewayPolicy, EgressSelector } from '#model/cilium-network'
 import { isAtLeast } from '#model/cilium-version'
@@ -70,7 +71,14 @@ function tellTwice(
 
 function rowsOf(world: NodeWorld, policy: CiliumEgressGatewayPolicy): readonly EgressRow[] {
   if (isInvalid(world, policy)) return []
-  const pods = world.pods.filter((pod) => policy.selectors.some((selector) => selects(world, selector, pod)))
+  const selectors = policy.selectors.map((selector) => ({ nodes: selector.nodes, wanted: wantedLabels(selector) }))
+  const known = new Map<LabelSet, boolean>()
+  const pods = world.pods.filter((pod) => {
+    const asked = policy.selectors.some(({ nodes }) => nodes !== undefined) ? undefined : known.get(pod.labels)
+    const isSelected = asked ?? selectors.some((selector) => selects(world, selector, pod))
+    known.set(pod.labels, isSelected)
+    return isSelected
+  })
   return families(world).flatMap((family) => {
     const ranges = rangesOf(policy, family)
     if (!ranges.some(({ isExcluded }) => !isExcluded)) return []
@@ -118,17 +126,19 @@ function isInvalid({ findings, settings }: NodeWorld, policy: CiliumEgressGatewa
   return true
 }
 
-function selects({ cluster }: NodeWorld, selector: EgressSelector, { pod, labels }: PodEndpoint): boolean {
-  const { pods, namespaces, nodes } = selector
+type Wanted = { readonly nodes: EgressSelector['nodes']; readonly wanted: EndpointSelector }
+
+function selects({ cluster }: NodeWorld, { nodes, wanted }: Wanted, { pod, labels }: PodEndpoint): boolean {
   if (nodes !== undefined) {
     const node = pod.nodeName === undefined ? undefined : cluster.nodes.get(pod.nodeName)
     if (node === undefined || !matchesSelector(nodes, node.meta.labels)) return false
   }
-  const wanted =
-    namespaces === undefined
-      ? endpointSelector(pods ?? { matchLabels: {}, matchExpressions: [] }, 'k8s')
-      : networkPolicyPeer(pods, namespaces, '')
   return selectsLabels(wanted, labels)
+}
+
+function wantedLabels({ pods, namespaces }: EgressSelector): EndpointSelector {
+  if (namespaces !== undefined) return networkPolicyPeer(pods, namespaces, '')
+  return endpointSelector(pods ?? { matchLabels: {}, matchExpressions: [] }, 'k8s')
 }
 
 type Range = { readonly prefix: Prefix; readonly isExcluded: boolean; readonly path: string }

@@ -46,7 +46,7 @@ export function renderIpcache(world: NodeWorld): readonly IpcacheRow[] {
     const row = { prefix, identity, key, flags: flagsOf(world, tunnel), source }
     rows.set(printPrefix(prefix), tunnel === undefined ? row : { ...row, tunnel })
   }
-  return [...rows.values()].sort((a, b) => compareText(printPrefix(a.prefix), printPrefix(b.prefix)))
+  return [...rows].sort(([a], [b]) => compareText(a, b)).map(([, row]) => row)
 }
 
 /** With native routing the node stands there all the same, and a datapath built without encapsulation passes it over. */

@@ -1,5 +1,5 @@
 /** The load balancer's maps of a node: services with their slots, backends, reverse NAT, Maglev tables, affinity and source ranges. Mirrors pkg/loadbalancer and pkg/maps/lbmap, Cilium 1.16 to 1.19. */
-import { type Ip, printIp } from '#base/ip'
+import { type Family, type Ip, printIp } from '#base/ip'
 import { type Prefix, parsePrefix } from '#base/prefix'
 import { planServices, proxyNodeOf } from '#compile/services/plan-services'
 import type { ServicePlan, ServicePortPlan } from '#compile/services/service-plan'
@@ -26,7 +26,8 @@ export type LbMaps = {
 export function renderServices(world: NodeWorld): LbMaps {
   const lb = startLb(world)
   const redirected = addRedirects(world, lb)
-  for (const plan of portPlans(world)) addPort(world, lb, { plan, redirected })
+  const nodeIps = { ipv4: nodePortIps(world, 'ipv4'), ipv6: nodePortIps(world, 'ipv6') }
+  for (const plan of portPlans(world)) addPort(world, lb, { plan, redirected, nodeIps })
   for (const one of hostPortFrontends(world, lb)) lb.addFrontend(one)
   addWildcards(world, lb)
   return { services: lb.services, backends: [...lb.backends.values()], sourceRanges: lb.sourceRanges }
@@ -51,16 +52,20 @@ function portPlans(world: NodeWorld): readonly ServicePortPlan[] {
   return [...paired, ...later.values()]
 }
 
-type PortFacts = { readonly plan: ServicePortPlan; readonly redirected: ReadonlySet<string> }
+type PortFacts = {
+  readonly plan: ServicePortPlan
+  readonly redirected: ReadonlySet<string>
+  readonly nodeIps: Readonly<Record<Family, readonly Ip[]>>
+}
 
-function addPort(world: NodeWorld, lb: Lb, { plan, redirected }: PortFacts): void {
+function addPort(world: NodeWorld, lb: Lb, { plan, redirected, nodeIps }: PortFacts): void {
   const { settings } = world
   const backends = backendsOf(plan, settings.hasServiceTopology)
   const family = plan.clusterIP.includes(':') ? 'ipv6' : 'ipv4'
   tellEmpty(world, plan, backends)
   // One that ends keeps its row, and its connections with it, though no slot names it.
   for (const backend of backends) lb.backendOf(backend, plan.servicePort.protocol)
-  for (const frontend of frontendsOf(plan, nodePortIps(world, family), settings)) {
+  for (const frontend of frontendsOf(plan, nodeIps[family], settings)) {
     const protocol = lb.protocolOf(plan.servicePort.protocol)
     if (redirected.has(`${printIp(frontend.ip)} ${frontend.port} ${protocol}`)) continue
     for (const scope of scopesOf(plan, frontend)) addScope(world, lb, { plan, frontend, backends, scope })

@@ -4,7 +4,12 @@ import { compareText } from '#base/text'
 export type Label = { readonly source: string; readonly key: string; readonly value: string }
 
 /** Labels by key, as a selector without source asks for any source; sorted, so that equal sets print equal. */
-export type LabelSet = { readonly labels: readonly Label[]; readonly byKey: ReadonlyMap<string, readonly Label[]> }
+export type LabelSet = {
+  readonly labels: readonly Label[]
+  readonly byKey: ReadonlyMap<string, readonly Label[]>
+  /** All of them, printed. */
+  readonly text: string
+}
 
 export const namespaceKey = 'io.kubernetes.pod.namespace'
 export { namespaceLabelPrefix } from '#model/cilium-policy'
@@ -40,18 +45,21 @@ export function printLabel({ source, key, value }: Label): string {
 }
 
 export function labelSet(labels: readonly Label[]): LabelSet {
-  const sorted = [...labels].sort((a, b) => compareText(printLabel(a), printLabel(b)))
+  const printed = labels
+    .map((label) => ({ label, text: printLabel(label) }))
+    .sort((a, b) => compareText(a.text, b.text))
+  const sorted = printed.map(({ label }) => label)
   const byKey = new Map<string, Label[]>()
   for (const label of sorted) {
     const same = byKey.get(label.key)
     if (same === undefined) byKey.set(label.key, [label])
     else same.push(label)
   }
-  return { labels: sorted, byKey }
+  return { labels: sorted, byKey, text: printed.map(({ text }) => text).join(';') }
 }
 
 export function printLabelSet(set: LabelSet): string {
-  return set.labels.map(printLabel).join(';')
+  return set.text
 }
 
 export function reservedLabel(name: string): Label {

@@ -1,13 +1,14 @@
 /** The whole policy map of one endpoint: the entries for every identity that the input knows of. */
 import { selectsLabels } from '#compile/identities/endpoint-selector'
-import { reservedIdentities } from '#compile/identities/identities'
-import { type LabelSet, printLabelSet } from '#compile/identities/label'
-import { type NamedPort, namedPorts } from '#model/pod'
-import { type CiliumIdentities, labelsOfPod, type PeerIdentity } from './cilium-identities'
+import { type LabelSet, namespaceKey } from '#compile/identities/label'
+import type { NamedPort } from '#model/pod'
+import type { CiliumIdentities } from './cilium-identities'
+import { type KnownPeer, type KnownPeers, knownPeers, mayMatch } from './cilium-known-peers'
+import type { PolicyEntry } from './cilium-policy-entry'
 import { buildPolicyMap, type PolicyMap } from './cilium-policy-map'
 import { subjectOf } from './cilium-rule'
-import { type SubjectRules, wantedEntries, wantedRules } from './cilium-wanted-entries'
-import type { CompiledPolicy, Direction } from './policy-rule'
+import { type Candidate, ownEntries, ruleEntries, type SubjectRules, wantedRules } from './cilium-wanted-entries'
+import type { CompiledPolicy, Direction, PolicyRule } from './policy-rule'
 
 /** An endpoint as policies see it; the host's labels are its node's. */
 export type PolicyEndpoint = {
@@ -19,39 +20,60 @@ export type PolicyEndpoint = {
 /** What the maps of all endpoints rest on. */
 export type PolicyMaker = {
   readonly identities: CiliumIdentities
-  readonly policies: readonly CompiledPolicy[]
-  readonly peers: readonly KnownPeer[]
+  /** By direction and the namespace that their subjects must have; under '' those that name none. */
+  readonly policies: ReadonlyMap<string, readonly NumberedPolicy[]>
+  readonly peers: KnownPeers
 }
 
-type KnownPeer = { readonly identity: PeerIdentity; readonly ports: readonly NamedPort[] }
+type NumberedPolicy = { readonly policy: CompiledPolicy; readonly number: number }
 
 export function policyMaker(identities: CiliumIdentities, policies: readonly CompiledPolicy[]): PolicyMaker {
-  return { identities, policies, peers: peersOf(identities) }
+  const byPlace = new Map<string, NumberedPolicy[]>()
+  for (const [number, policy] of policies.entries()) {
+    const key = `${policy.direction} ${namespaceOf(policy)}`
+    const there = byPlace.get(key)
+    if (there === undefined) byPlace.set(key, [{ policy, number }])
+    else there.push({ policy, number })
+  }
+  return { identities, policies: byPlace, peers: knownPeers(identities) }
+}
+
+function namespaceOf({ subject }: CompiledPolicy): string {
+  const requirements = subjectOf(subject)?.selector.requirements ?? []
+  const named = requirements.find(({ key, operator }) => key === namespaceKey && operator === 'In')
+  return named?.values.length === 1 ? (named.values[0] ?? '') : ''
+}
+
+/** Those that may hold for an endpoint, in the order of all. */
+function policiesNear(
+  { policies }: PolicyMaker,
+  { labels }: PolicyEndpoint,
+  direction: Direction,
+): readonly CompiledPolicy[] {
+  const own = (labels.byKey.get(namespaceKey) ?? []).map(({ value }) => value)
+  return ['', ...own]
+    .flatMap((namespace) => policies.get(`${direction} ${namespace}`) ?? [])
+    .sort((a, b) => a.number - b.number)
+    .map(({ policy }) => policy)
 }
 
 /** Both directions, as the map holds them; rules that may match are left out. */
 export function endpointPolicyMap(maker: PolicyMaker, endpoint: PolicyEndpoint): PolicyMap {
   const entries = (['ingress', 'egress'] as const).flatMap((direction) => {
-    const own = subjectIn(maker, endpoint, direction)
-    return [
-      ...wantedEntries(own, [], () => false),
-      ...maker.peers.flatMap(({ identity, ports }) => {
-        const subject = direction === 'ingress' ? own : { ...own, namedPorts: ports }
-        return wantedEntries(subject, wantedRules(subject, identity), ({ match }) => match === 'yes')
-      }),
-    ]
+    const subject = subjectIn(maker, endpoint, direction)
+    const ofRules = subject.candidates.flatMap((candidate) => entriesFor(maker, subject, candidate))
+    return [...ownEntries(subject), ...ofRules]
   })
   return buildPolicyMap(entries, maker.identities.settings.version)
 }
 
-function subjectIn(
-  { identities, policies }: PolicyMaker,
-  endpoint: PolicyEndpoint,
-  direction: Direction,
-): SubjectRules {
-  const own = policies.filter((policy) => {
+type Subject = SubjectRules & { readonly candidates: readonly Candidate[] }
+
+function subjectIn(maker: PolicyMaker, endpoint: PolicyEndpoint, direction: Direction): Subject {
+  const { identities } = maker
+  const own = policiesNear(maker, endpoint, direction).filter((policy) => {
     const subject = subjectOf(policy.subject)
-    if (policy.direction !== direction || subject?.kind !== endpoint.kind) return false
+    if (subject?.kind !== endpoint.kind) return false
     if (endpoint.kind === 'host' && !identities.settings.hasHostFirewall) return false
     return selectsLabels(subject.selector, endpoint.labels)
   })
@@ -65,29 +87,27 @@ function subjectIn(
   }
 }
 
-/** Names of ports are those of the pods that have the identity. */
-function peersOf(identities: CiliumIdentities): readonly KnownPeer[] {
-  const { cluster, settings, table, prefixes } = identities
-  const ports = new Map<string, NamedPort[]>()
-  for (const pod of cluster.pods.values()) {
-    const own = namedPorts(pod)
-    if (own.length === 0) continue
-    const key = printLabelSet(labelsOfPod(identities, pod))
-    const there = ports.get(key)
-    if (there === undefined) ports.set(key, [...own])
-    else there.push(...own)
+function entriesFor({ peers }: PolicyMaker, subject: Subject, candidate: Candidate): readonly PolicyEntry[] {
+  const asked = { ...subject, candidates: [candidate] }
+  const entries: PolicyEntry[] = []
+  for (const { identity, ports } of peersFor(candidate.rule, subject.direction, peers)) {
+    const wanted = wantedRules(asked, identity).filter(({ match }) => match === 'yes')
+    if (wanted.length === 0) continue
+    entries.push(...ruleEntries(subject.direction === 'ingress' ? asked : { ...asked, namedPorts: ports }, wanted))
+    // One entry for everybody says it for all, but for names of ports, which are each peer's own.
+    if (wanted[0]?.identity === 0 && !isByName(candidate.rule, subject.direction)) break
   }
-  const known = [...reservedIdentities(settings.isDualStack), ...table.values()].map(
-    ({ number, labels }): KnownPeer => ({
-      identity: { number, labels, names: [], title: `identity ${number}` },
-      ports: ports.get(printLabelSet(labels)) ?? [],
-    }),
-  )
-  const ofPrefixes = prefixes.identities.map(
-    ({ number, labels, prefix, names }): KnownPeer => ({
-      identity: { number, labels, prefix, names, title: `identity ${number}` },
-      ports: [],
-    }),
-  )
-  return [...known, ...ofPrefixes]
+  return entries
+}
+
+function peersFor(rule: PolicyRule, direction: Direction, peers: KnownPeers): readonly KnownPeer[] {
+  if (rule.peers === 'any') return isByName(rule, direction) ? peers.all : peers.all.slice(0, 1)
+  const [only, ...others] = rule.peers
+  if (only === undefined) return []
+  if (others.length === 0) return mayMatch(only, peers)
+  return [...new Set(rule.peers.flatMap((match) => mayMatch(match, peers)))]
+}
+
+function isByName({ ports }: PolicyRule, direction: Direction): boolean {
+  return direction === 'egress' && ports !== 'any' && ports.some(({ kind }) => kind === 'named')
 }

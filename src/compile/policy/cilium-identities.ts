@@ -27,6 +27,8 @@ export type CiliumIdentities = {
   readonly cluster: Cluster
   readonly settings: CiliumSettings
   readonly filter: LabelFilter
+  /** Worked out once for each pod, and once for all pods of one template. */
+  readonly labelSets: { readonly ofPod: WeakMap<Pod, LabelSet>; readonly byText: Map<string, LabelSet> }
   readonly table: IdentityTable
   readonly prefixes: PrefixTable
   readonly apiServers: ReadonlySet<string>
@@ -43,20 +45,21 @@ export function ciliumIdentities(
   learned: readonly GivenIdentity[] = [],
 ): CiliumIdentities {
   const filter = parseLabelFilter(settings.labels)
-  const sets = [...cluster.pods.values()].map((pod) => labelsOfPod({ cluster, settings, filter }, pod))
+  const facts = {
+    cluster,
+    settings,
+    filter,
+    labelSets: { ofPod: new WeakMap<Pod, LabelSet>(), byText: new Map<string, LabelSet>() },
+  }
+  const sets = [...cluster.pods.values()].map((pod) => labelsOfPod(facts, pod))
   const given = [...cluster.ciliumIdentities.values()].map(({ number, labels }) => ({
     number,
     labels: labelSet(Object.entries(labels).map(([key, value]) => parseLabel(`${key}=${value}`, 'k8s'))),
   }))
   const names = [...cluster.nodes.keys()].sort()
   return {
-    cluster,
-    settings,
-    filter,
-    table: allocateIdentities(
-      sets,
-      withEndpoints(given, [...endpointNumbers({ cluster, settings, filter }), ...learned]),
-    ),
+    ...facts,
+    table: allocateIdentities(sets, withEndpoints(given, [...endpointNumbers(facts), ...learned])),
     prefixes: numberPrefixes(prefixes, settings.isDualStack),
     apiServers,
     nodeNumbers: new Map(names.map((name, index) => [name, firstRemoteNodeNumber + index])),
@@ -89,12 +92,27 @@ function rolesOf(cluster: Cluster): ReadonlyMap<string, Role> {
   return roles
 }
 
-type LabelFacts = Pick<CiliumIdentities, 'cluster' | 'settings' | 'filter'>
+type LabelFacts = Pick<CiliumIdentities, 'cluster' | 'settings' | 'filter' | 'labelSets'>
 
-export function labelsOfPod({ cluster, settings, filter }: LabelFacts, pod: Pod, namespaceLabels?: Labels): LabelSet {
+export function labelsOfPod(facts: LabelFacts, pod: Pod, namespaceLabels?: Labels): LabelSet {
+  const known = namespaceLabels === undefined ? facts.labelSets.ofPod.get(pod) : undefined
+  if (known !== undefined) return known
+  const found = findLabels(facts, pod, namespaceLabels)
+  if (namespaceLabels === undefined) facts.labelSets.ofPod.set(pod, found)
+  return found
+}
+
+function findLabels(
+  { cluster, settings, filter, labelSets }: LabelFacts,
+  pod: Pod,
+  namespaceLabels?: Labels,
+): LabelSet {
   const { namespace, labels } = pod.meta
   const own = cluster.namespaces.get(namespace)?.meta.labels ?? { 'kubernetes.io/metadata.name': namespace }
-  return podLabelSet(
+  const text = JSON.stringify([namespace, pod.serviceAccountName, labels, namespaceLabels])
+  const known = labelSets.byText.get(text)
+  if (known !== undefined) return known
+  const found = podLabelSet(
     {
       namespace,
       podLabels: labels,
@@ -104,4 +122,6 @@ export function labelsOfPod({ cluster, settings, filter }: LabelFacts, pod: Pod,
     },
     filter,
   )
+  labelSets.byText.set(text, found)
+  return found
 }

@@ -166,12 +166,16 @@ export function wantedEntries(
   rules: readonly WantedRule[],
   takes: (rule: WantedRule) => boolean,
 ): readonly PolicyEntry[] {
-  const entries = rules.filter(takes).flatMap((wanted) => entriesOf(wanted, subject))
-  return [...ownEntries(subject), ...entries]
+  return [...ownEntries(subject), ...ruleEntries(subject, rules.filter(takes))]
+}
+
+/** Without what Cilium adds of its own. */
+export function ruleEntries(subject: SubjectRules, rules: readonly WantedRule[]): readonly PolicyEntry[] {
+  return rules.flatMap((wanted) => entriesOf(wanted, subject))
 }
 
 /** What Cilium adds of its own: everything where nothing is enforced, and the host to what runs on it. */
-function ownEntries(subject: SubjectRules): readonly PolicyEntry[] {
+export function ownEntries(subject: SubjectRules): readonly PolicyEntry[] {
   const { direction, settings, isOnNode } = subject
   const plain = { isDeny: false, auth: noAuth, priority: 0, origins: [] }
   const whole = (identity: number): PolicyKey => ({ direction, identity, protocol: 0, port: 0, length: 0 })
