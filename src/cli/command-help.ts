@@ -88,6 +88,18 @@ Exit codes:
 
 /** Ends in a line break. */
 export function commandHelp(name: string): string {
-  const lines = (examples[name] ?? []).map((line) => `  ${line}\n`).join('')
+  const lines = (examples[name] ?? []).map((line) => `  ${foldCommand(line)}\n`).join('')
   return `${exitCodes}${lines === '' ? '' : `\nExamples:\n${lines}`}`
+}
+
+/** A command too long for 80 columns goes on after a backslash, as a shell reads it; options stay with their values. */
+function foldCommand(command: string): string {
+  const [first = '', ...parts] = command.split(/ (?=-)/)
+  const lines = [first]
+  for (const part of parts) {
+    const last = lines.at(-1) ?? ''
+    if (last.length + part.length < 75) lines[lines.length - 1] = `${last} ${part}`
+    else lines.push(part)
+  }
+  return lines.join(' \\\n    ')
 }

@@ -21,10 +21,12 @@ async function run(...argv: string[]): Promise<{ readonly code: number; readonly
 }
 
 const io = { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false }
-const names = buildProgram(io, () => {}).commands.map((command) => command.name())
+const top = buildProgram(io, () => {}).commands
+const names = top.map((command) => command.name())
+const nested = top.flatMap((command) => command.commands.map((inner) => `${command.name()} ${inner.name()}`))
 
-test.each(names)('help of %s has exit codes and examples, and fits 80 columns', async (name) => {
-  const { out, code } = await run(name, '--help')
+test.each([...names, ...nested])('help of %s has exit codes and examples, and fits 80 columns', async (name) => {
+  const { out, code } = await run(...name.split(' '), '--help')
   expect(code).toBe(0)
   expect(out).toContain('Exit codes:')
   expect(out).toContain('Examples:')
