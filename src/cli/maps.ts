@@ -1,7 +1,7 @@
 /** `portolan maps`: the BPF maps that Cilium keeps on a node for these objects. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
-import { canonicalIp, explainBadIp, printIp } from '#base/ip'
+import { printIp } from '#base/ip'
 import { printPrefix } from '#base/prefix'
 import { countOf, listOf } from '#base/text'
 import type { MapType } from '#compile/bpf/map-shape'
@@ -11,18 +11,12 @@ import { drawMaps, explainedRows, explainMap } from '#compile/cilium/explain-map
 import { type NodeMaps, nodeMaps } from '#compile/cilium/node-maps'
 import { mapJson, mapRawJson, printColumns, printMapRaw, printMapText } from '#compile/cilium/print-maps'
 import { loadMaps } from '#kernel/cilium-maps'
-import { type CiliumVersion, ciliumVersions, defaultCiliumVersion } from '#model/cilium-version'
 import type { CommandContext } from './command'
 import type { Io } from './io'
-import { addFromOption, addSlicesOption, type FromOptions } from './options'
+import { addMapsDiff } from './maps-diff'
+import { addMapsInputOptions, type MapsInputOptions, nodeOf } from './maps-options'
 import { printFindings } from './print-findings'
 import { readClusterInput, requireNode } from './read-inputs'
-
-export type MapsInputOptions = FromOptions & {
-  readonly node: string
-  readonly cilium: CiliumVersion
-  readonly device?: ReadonlyMap<string, readonly string[]>
-}
 
 type MapsOptions = MapsInputOptions & {
   readonly explain?: boolean
@@ -31,7 +25,8 @@ type MapsOptions = MapsInputOptions & {
   readonly output: 'text' | 'json' | 'mermaid'
 }
 
-export function addMaps(program: Command, { io, end }: CommandContext): void {
+export function addMaps(program: Command, context: CommandContext): void {
+  const { io, end } = context
   const command = program
     .command('maps')
     .description('print the BPF maps that Cilium keeps on a node, as cilium-dbg bpf … list does')
@@ -45,42 +40,16 @@ export function addMaps(program: Command, { io, end }: CommandContext): void {
       await runMaps(io, name, options)
       end(0)
     })
-}
-
-export function addMapsInputOptions(command: Command): Command {
-  return addSlicesOption(addFromOption(command))
-    .requiredOption('--node <name>', 'the node whose maps they are')
-    .addOption(
-      new Option('--cilium <version>', 'names, layouts and semantics of this version')
-        .choices([...ciliumVersions])
-        .default(defaultCiliumVersion),
-    )
-    .option(
-      '--device <name=ip[,ip]>',
-      'addresses of a device of the node, beyond what its Node object tells (repeatable)',
-      asDevice,
-    )
-}
-
-function asDevice(
-  text: string,
-  earlier: ReadonlyMap<string, readonly string[]> | undefined,
-): ReadonlyMap<string, readonly string[]> {
-  const [name = '', ...rest] = text.split('=')
-  const addresses = rest.join('=').split(',')
-  const bad = addresses.find((one) => canonicalIp(one) === undefined)
-  if (name === '' || rest.length === 0)
-    throw new InvalidArgumentError('write NAME=ADDRESS[,ADDRESS], as in eth1=192.0.2.5.')
-  if (bad !== undefined) throw new InvalidArgumentError(explainBadIp(bad))
-  return new Map([...(earlier ?? []), [name, addresses.flatMap((one) => canonicalIp(one) ?? [])]])
+  addMapsDiff(command, context)
 }
 
 async function runMaps(io: Io, name: string | undefined, options: MapsOptions): Promise<void> {
   checkMapsOptions(options)
   const input = await readClusterInput(io, options)
-  requireNode(input.cluster, options.node)
+  const node = nodeOf(options)
+  requireNode(input.cluster, node)
   const maps = nodeMaps(input.cluster, {
-    node: options.node,
+    node,
     slices: input.slices,
     cilium: { version: options.cilium },
     ...(options.device !== undefined && { devices: options.device }),

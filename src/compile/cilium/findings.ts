@@ -46,6 +46,16 @@ export const mapsFindings = {
     meaning: 'Two egress gateway policies select the same pod and range; one of them has no effect.',
   },
   'maps.pod-ranges-overlap': { severity: 'error', meaning: 'Pod ranges of two nodes overlap.' },
+  'maps.dump-unknown': { severity: 'info', meaning: 'A file of a dump is the output of no command that is compared.' },
+  'maps.dump-not-compared': {
+    severity: 'info',
+    meaning: 'A map of a dump is not compared, as no object tells what it holds.',
+  },
+  'maps.dump-bad-row': { severity: 'warning', meaning: 'Rows of a dump cannot be read; the others are compared.' },
+  'maps.dump-cut': {
+    severity: 'warning',
+    meaning: 'A dump ends in the middle; what it holds is compared, and nothing is called missing.',
+  },
   'maps.redirect-without-service': {
     severity: 'warning',
     meaning: 'A local redirect policy names a Service that is not in the input.',

@@ -1,5 +1,5 @@
 /** A dumped map as text, JSON and raw bytes: as `cilium-dbg bpf … list` and `bpftool map dump` print it. */
-import { compareText } from '#base/text'
+import { compareText, countOf } from '#base/text'
 import type { DumpedMap, DumpedRow } from './dumped-map'
 import { printHex } from './struct-bytes'
 
@@ -42,9 +42,10 @@ export function mapJson({ rows, json }: DumpedMap): unknown {
   return json === undefined ? Object.fromEntries(groupByKey(rows)) : json()
 }
 
-/** One row a line, as `bpftool map dump` prints them. */
+/** One row a line and their number, as `bpftool map dump` prints them. */
 export function printMapRaw(map: DumpedMap): string {
-  return map.rows.map((row) => `key: ${printHex(row.keyBytes)}  value: ${printHex(rowValue(map, row))}\n`).join('')
+  const lines = map.rows.map((row) => `key: ${printHex(row.keyBytes)}  value: ${printHex(rowValue(map, row))}\n`)
+  return `${lines.join('')}Found ${countOf(lines.length, 'element')}\n`
 }
 
 export function mapRawJson(map: DumpedMap): unknown {

@@ -1,0 +1,56 @@
+/** What differs between the maps of a real node and those that the objects imply. */
+import type { Finding, Severity } from '#base/finding'
+
+type Meaning = { readonly severity: Severity; readonly meaning: string }
+
+export const mapsDiffFindings = {
+  'maps-diff.row-missing': {
+    severity: 'error',
+    meaning: 'The objects imply a row that a map of the node does not hold.',
+  },
+  'maps-diff.row-stale': {
+    severity: 'error',
+    meaning: 'A map of the node holds a row that nothing in the objects implies.',
+  },
+  'maps-diff.row-differs': {
+    severity: 'error',
+    meaning: 'A row of a node’s map says something else than the objects.',
+  },
+  'maps-diff.wrong-node': {
+    severity: 'error',
+    meaning: 'The ipcache sends traffic for an address to another node than the pod’s.',
+  },
+  'maps-diff.wrong-identity': {
+    severity: 'error',
+    meaning: 'An address has another identity on the node than its labels imply.',
+  },
+  'maps-diff.stale-backend': {
+    severity: 'error',
+    meaning: 'A Service of the node sends to a backend that is none of its endpoints.',
+  },
+  'maps-diff.backend-missing': {
+    severity: 'error',
+    meaning: 'A Service of the node lacks a backend that is one of its endpoints.',
+  },
+  'maps-diff.policy-missing': { severity: 'error', meaning: 'A policy map lacks an entry that a rule asks for.' },
+  'maps-diff.policy-extra': { severity: 'error', meaning: 'A policy map holds an entry that no rule asks for.' },
+  'maps-diff.egress-differs': {
+    severity: 'error',
+    meaning: 'The egress gateway map sends a pod’s traffic elsewhere than its policy says.',
+  },
+  'maps-diff.identity-unused': {
+    severity: 'warning',
+    meaning: 'The node knows an identity that no pod of the input has.',
+  },
+  'maps-diff.map-pressure': { severity: 'warning', meaning: 'A map of the node is nearly full.' },
+  'maps-diff.other-version': {
+    severity: 'warning',
+    meaning: 'A dump is laid out as another version of Cilium than the one asked for does.',
+  },
+} as const satisfies Readonly<Record<string, Meaning>>
+
+export type MapsDiffCode = keyof typeof mapsDiffFindings
+
+export function diffFinding(code: MapsDiffCode, told: Omit<Finding, 'code' | 'severity'>): Finding {
+  return { code, severity: mapsDiffFindings[code].severity, ...told }
+}
