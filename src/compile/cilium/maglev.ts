@@ -35,7 +35,8 @@ export function maglevTable(backends: readonly MaglevBackend[], options: MaglevO
   if (backends.length === 0) return undefined
   const rows = sortBackends(backends).map((backend) => rowOf(backend, options, backends.length))
   const total = rows.reduce((sum, { weight }) => sum + weight, 0)
-  const isWeighted = Math.trunc(total / rows.length) > 1
+  // Weights that are all the same give every backend its turn, which is what no weights do.
+  const isWeighted = Math.trunc(total / rows.length) > 1 && rows.some(({ weight }) => weight !== rows[0]?.weight)
   const { size } = options
   const table = new Uint32Array(size)
   const isTaken = new Uint8Array(size)
