@@ -3,6 +3,9 @@ import { plainText } from './text'
 
 export type Severity = 'error' | 'warning' | 'info'
 
+/** A room's table of findings, by code; docs/findings.md is made of these. */
+export type FindingTable = Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+
 /** Where a thing was read: a file (`-` is standard input), and the line or the place in it. */
 export type Origin = { readonly file: string; readonly line?: number; readonly index?: string }
 

@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { ObjectRef, Severity } from '#base/finding'
+import type { FindingTable, ObjectRef } from '#base/finding'
 import { type Meta, refOf } from '#model/meta'
 import type { ExplainFinding } from './explanation'
 
@@ -223,7 +223,7 @@ export const findingCodes = {
     meaning:
       'A pod that reaches itself through its Service keeps its address, so the answer never comes back through the node.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type FindingCode = keyof typeof findingCodes
 

@@ -1,5 +1,5 @@
 /** What the reading of flows files tells: each code with what it means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 
 export const flowFindings = {
   'flows.cut-short': {
@@ -25,7 +25,7 @@ export const flowFindings = {
       'Entries of a Hubble file that tell of no new connection of a pod: replies, events of layer 7, lost events.',
   },
   'flows.more': { severity: 'warning', meaning: 'More rows of a flows file have the same fault than are listed.' },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type FlowFindingCode = keyof typeof flowFindings
 

@@ -53,3 +53,22 @@ export type HolderAnswer =
   | { readonly kind: 'resolved'; readonly peerKind: PeerKind; readonly holder: Holder }
   | { readonly kind: 'rejected'; readonly nearest: Holder; readonly reason: RejectionReason }
   | { readonly kind: 'never-held' }
+
+/** An address, who held it, and from when until when. */
+export type Ownership = {
+  readonly address: string
+  readonly holder: {
+    readonly kind: PeerKind
+    readonly namespace: string
+    readonly name: string
+    readonly uid: string | null
+  }
+  readonly workload: Workload | null
+  readonly addressKind: ServiceAddressKind | null
+  readonly heldFrom: Instant | null
+  /** Null while it holds the address. */
+  readonly heldUntil: Instant | null
+  readonly lastSeen: Instant
+  readonly isDead: boolean
+  readonly deathReason: DeathReason | 'deleted' | null
+}

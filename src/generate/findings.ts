@@ -1,5 +1,5 @@
 /** What the generator tells beside its policies: each code with what it means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 
 export const generateFindings = {
   'generate.no-labels': {
@@ -33,7 +33,7 @@ export const generateFindings = {
     severity: 'info',
     meaning: 'Workloads at whose pods nothing was recorded get no policy unless they are named.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type GenerateCode = keyof typeof generateFindings
 

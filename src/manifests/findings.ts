@@ -1,7 +1,5 @@
 /** Every finding about the objects read: its code, how bad it is, and what it means. */
-import type { Finding, Severity } from '#base/finding'
-
-type Meaning = { readonly severity: Severity; readonly meaning: string }
+import type { Finding, FindingTable } from '#base/finding'
 
 export const manifestFindings = {
   'manifest.broken-document': {
@@ -163,7 +161,7 @@ export const manifestFindings = {
       'The API server would refuse a traffic policy or what it is bound to; nothing acts on it, and its interfaces stay as they are or deny.',
   },
   'cluster.assumed-nodes': { severity: 'info', meaning: 'The input has no Node, so nodes are assumed.' },
-} as const satisfies Readonly<Record<string, Meaning>>
+} as const satisfies FindingTable
 
 export type ManifestFindingCode = keyof typeof manifestFindings
 

@@ -1,7 +1,5 @@
 /** Every finding about files and folders: its code, how bad it is, and what it means. */
-import type { Finding, Severity } from '#base/finding'
-
-type Meaning = { readonly severity: Severity; readonly meaning: string }
+import type { Finding, FindingTable } from '#base/finding'
 
 export const sourceFindings = {
   'source.unreadable-file': {
@@ -17,7 +15,7 @@ export const sourceFindings = {
     meaning:
       'Files of a folder were left aside: hidden ones, and those that are not named as YAML, JSON or gzip files.',
   },
-} as const satisfies Readonly<Record<string, Meaning>>
+} as const satisfies FindingTable
 
 export type SourceFindingCode = keyof typeof sourceFindings
 

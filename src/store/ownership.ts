@@ -4,6 +4,7 @@ import type {
   DeathReason,
   Holder,
   HolderAnswer,
+  Ownership,
   PeerKind,
   RejectionReason,
   ServiceAddressKind,
@@ -15,7 +16,7 @@ import type { Session } from './engine'
 import { chosenHolder } from './holder-sql'
 import { limitOf, pageOf, readCursor } from './paging'
 import { instantSql, readWorkload } from './pod-rows'
-import type { Ownership, Page, PageRequest, PortTarget } from './store'
+import type { Page, PageRequest, PortTarget } from './store'
 
 type Choice = {
   readonly pod_id: number | null

@@ -1,7 +1,15 @@
 /** The store: what the broker keeps and asks, the same of the embedded database and of PostgreSQL. */
 import type { FlowFilter } from '#flows/filter'
 import type { BadRow, IncomingFlow, StoredFlow } from '#flows/flow'
-import type { DeathReason, HolderAnswer, Labels, PeerKind, ServiceAddressKind, Workload } from '#flows/holder'
+import type {
+  DeathReason,
+  HolderAnswer,
+  Labels,
+  Ownership,
+  PeerKind,
+  ServiceAddressKind,
+  Workload,
+} from '#flows/holder'
 import type { Instant } from '#flows/instant'
 import type { AuditPassDone, AuditPassSettings, AuditStore, StoredVerdict } from './audit-store'
 
@@ -186,24 +194,6 @@ export type PodQuery = {
 export type ClusterExtent = { readonly nodes: number; readonly families: readonly ('ipv4' | 'ipv6')[] }
 
 export type ServiceQuery = { readonly namespace?: string; readonly name?: string; readonly withDeleted?: boolean }
-
-export type Ownership = {
-  readonly address: string
-  readonly holder: {
-    readonly kind: PeerKind
-    readonly namespace: string
-    readonly name: string
-    readonly uid: string | null
-  }
-  readonly workload: Workload | null
-  readonly addressKind: ServiceAddressKind | null
-  readonly heldFrom: Instant | null
-  /** Null while it holds the address. */
-  readonly heldUntil: Instant | null
-  readonly lastSeen: Instant
-  readonly isDead: boolean
-  readonly deathReason: DeathReason | 'deleted' | null
-}
 
 /** An end of an edge: a workload, a bare pod, a Service, or what stands for everything that is none. */
 export type EdgeEnd = {

@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 
 export const findingCodes = {
   'trace.no-rules': {
@@ -11,7 +11,7 @@ export const findingCodes = {
     meaning: 'The dump lacks a table whose rules could change the answer.',
   },
   'trace.more-branches': { severity: 'info', meaning: 'More answers depend on the packet than are listed.' },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export function traceFinding(code: keyof typeof findingCodes, message: string, hint: string): Finding {
   return { code, severity: findingCodes[code].severity, message, hint }

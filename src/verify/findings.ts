@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 
 export const findingCodes = {
   'ruleset.ipvs': {
@@ -36,7 +36,7 @@ export const findingCodes = {
     meaning:
       'A rule sends to an address that no EndpointSlice has: the dump is older than the slices, or kube-proxy does not sync.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export function verifyFinding(code: keyof typeof findingCodes, message: string, hint?: string): Finding {
   const finding = { code, severity: findingCodes[code].severity, message }

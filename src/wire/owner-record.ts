@@ -1,14 +1,6 @@
 /** Pods, Services and who held an address, under /api/v1. */
 import Type, { type Static } from 'typebox'
-import type {
-  Holder,
-  HolderAnswer,
-  Labels,
-  PeerKind,
-  RejectionReason,
-  ServiceAddressKind,
-  Workload,
-} from '#flows/holder'
+import type { Holder, HolderAnswer, Labels, Ownership, RejectionReason, ServiceAddressKind } from '#flows/holder'
 import { type Instant, printInstant } from '#flows/instant'
 import { WorkloadRecord } from './flow-record'
 import type { PrintablePod } from './pod-record'
@@ -146,23 +138,6 @@ type AnswerableService = {
   readonly deletedAt: Instant | null
 }
 
-type AnswerableOwnership = {
-  readonly address: string
-  readonly holder: {
-    readonly kind: PeerKind
-    readonly namespace: string
-    readonly name: string
-    readonly uid: string | null
-  }
-  readonly workload: Workload | null
-  readonly addressKind: ServiceAddressKind | null
-  readonly heldFrom: Instant | null
-  readonly heldUntil: Instant | null
-  readonly lastSeen: Instant
-  readonly isDead: boolean
-  readonly deathReason: string | null
-}
-
 export function printPodAnswer(pod: AnswerablePod): PodAnswer {
   return {
     namespace: pod.namespace,
@@ -217,7 +192,7 @@ export function servicePortsOf(record: unknown): Static<typeof ServicePortRecord
   })
 }
 
-export function printOwnership(ownership: AnswerableOwnership): OwnershipRecord {
+export function printOwnership(ownership: Ownership): OwnershipRecord {
   const { holder } = ownership
   return {
     address: ownership.address,

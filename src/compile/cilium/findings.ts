@@ -1,7 +1,5 @@
 /** Every finding about the maps of a node: its code, how bad it is, and what it means. */
-import type { Finding, Severity } from '#base/finding'
-
-type Meaning = { readonly severity: Severity; readonly meaning: string }
+import type { Finding, FindingTable } from '#base/finding'
 
 export const mapsFindings = {
   'maps.no-config': {
@@ -60,7 +58,7 @@ export const mapsFindings = {
     severity: 'warning',
     meaning: 'A local redirect policy names a Service that is not in the input.',
   },
-} as const satisfies Readonly<Record<string, Meaning>>
+} as const satisfies FindingTable
 
 export type MapsFindingCode = keyof typeof mapsFindings
 

@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, ObjectRef, Origin, Severity } from '#base/finding'
+import type { Finding, FindingTable, ObjectRef, Origin } from '#base/finding'
 
 export const findingCodes = {
   'dns.no-corefile': {
@@ -90,7 +90,7 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'The pod asks the cluster’s DNS and others; which of them answers is a matter of order or of chance.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type DnsFindingCode = keyof typeof findingCodes
 

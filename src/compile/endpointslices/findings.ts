@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 import { type Meta, refOf } from '#model/meta'
 
 export const findingCodes = {
@@ -55,7 +55,7 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'A subset of an Endpoints object has more than 1000 addresses; the rest is not mirrored.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type FindingCode = keyof typeof findingCodes
 

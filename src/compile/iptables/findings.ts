@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 
 export const findingCodes = {
   'ruleset.bad-line': {
@@ -38,7 +38,7 @@ export const findingCodes = {
     meaning: 'A member of an ipset cannot be read, or its set was not created before.',
   },
   'ruleset.loop': { severity: 'error', meaning: 'A chain leads back to itself, which the kernel refuses.' },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type FindingCode = keyof typeof findingCodes
 

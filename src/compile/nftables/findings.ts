@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 import { type Meta, refOf } from '#model/meta'
 
 export const findingCodes = {
@@ -67,7 +67,7 @@ export const findingCodes = {
   },
   'nft.missing-set': { severity: 'warning', meaning: 'A rule looks into a set or map that the listing does not hold.' },
   'nft.loop': { severity: 'error', meaning: 'An nftables chain leads back to itself, which the kernel refuses.' },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type FindingCode = keyof typeof findingCodes
 

@@ -1,5 +1,5 @@
 /** The finding codes of compiled policies, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 
 export const policyFindings = {
   'policy.agent-refuses': {
@@ -11,7 +11,7 @@ export const policyFindings = {
     severity: 'warning',
     meaning: 'The network plugin of the version asked for does not read policies of this kind.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export function policyFinding(code: keyof typeof policyFindings, rest: Omit<Finding, 'code' | 'severity'>): Finding {
   return { code, severity: policyFindings[code].severity, ...rest }

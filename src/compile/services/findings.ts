@@ -1,5 +1,5 @@
 /** The finding codes of this room, with what each means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 import { type Meta, refOf } from '#model/meta'
 
 export const findingCodes = {
@@ -82,7 +82,7 @@ export const findingCodes = {
     severity: 'warning',
     meaning: 'kube-proxy runs in another mode than the one rendered: its rules are not those that are shown.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type FindingCode = keyof typeof findingCodes
 

@@ -1,8 +1,6 @@
 /** Every finding of lint about traffic policies: its code, how bad it is, and what it means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 import { type Meta, refOf } from '#model/meta'
-
-type Meaning = { readonly severity: Severity; readonly meaning: string }
 
 export const trafficPolicyFindings = {
   'traffic-policy.uncompilable': {
@@ -43,7 +41,7 @@ export const trafficPolicyFindings = {
     severity: 'error',
     meaning: 'Two bindings are of one attachment; the older one counts, and of two of one age that of the lesser name.',
   },
-} as const satisfies Readonly<Record<string, Meaning>>
+} as const satisfies FindingTable
 
 export type TrafficFindingCode = keyof typeof trafficPolicyFindings
 

@@ -1,7 +1,5 @@
 /** What differs between the maps of a real node and those that the objects imply. */
-import type { Finding, Severity } from '#base/finding'
-
-type Meaning = { readonly severity: Severity; readonly meaning: string }
+import type { Finding, FindingTable } from '#base/finding'
 
 export const mapsDiffFindings = {
   'maps-diff.row-missing': {
@@ -47,7 +45,7 @@ export const mapsDiffFindings = {
     severity: 'warning',
     meaning: 'A dump is laid out as another version of Cilium than the one asked for does.',
   },
-} as const satisfies Readonly<Record<string, Meaning>>
+} as const satisfies FindingTable
 
 export type MapsDiffCode = keyof typeof mapsDiffFindings
 

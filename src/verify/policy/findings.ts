@@ -1,5 +1,5 @@
 /** What lint tells of policies: each code with what it means. */
-import type { Finding, Severity } from '#base/finding'
+import type { Finding, FindingTable } from '#base/finding'
 import type { PolicySource } from '#compile/policy/policy-rule'
 
 export const lintFindings = {
@@ -83,7 +83,7 @@ export const lintFindings = {
     severity: 'info',
     meaning: 'Policies isolate pods in a direction, and then a rule allows everything.',
   },
-} as const satisfies Readonly<Record<string, { readonly severity: Severity; readonly meaning: string }>>
+} as const satisfies FindingTable
 
 export type LintCode = keyof typeof lintFindings
 
