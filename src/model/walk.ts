@@ -1,0 +1,80 @@
+/** One packet's whole way through a cluster, step by step, and its answer's way back, whichever datapath carries them. */
+import type { Finding, ObjectRef, Origin } from '#base/finding'
+import type { Hop, Target, Verdict } from './trace'
+
+/** `node` is absent outside the cluster; `device` is as the node names it, or the pod and its device. */
+export type WalkPlace = {
+  readonly node?: string
+  readonly device?: string
+  /** `cgroup/connect4`, `tc ingress`, `xdp`, `routing`, `wire`, or netfilter's hook. */
+  readonly hook: string
+  readonly program?: string
+}
+
+/** One look-up; `value` is absent when nothing was found. Texts are as the datapath's own tool prints them. */
+export type MapLookup = {
+  readonly map: string
+  readonly key: string
+  readonly value?: string
+  readonly object?: ObjectRef
+  readonly path?: string
+  readonly origin?: Origin
+}
+
+/** `by` is the helper that does it, where a program does. */
+export type HeaderChange = {
+  readonly field: string
+  readonly before: string
+  readonly after: string
+  readonly by?: string
+}
+
+/** The packet after a step: `10.244.1.10:43210`, the mark in hex, and what it is wrapped in, outermost last. */
+export type WalkPacket = {
+  readonly protocol: string
+  readonly source: string
+  readonly destination: string
+  readonly mark?: string
+  readonly identity?: number
+  readonly wrappedIn?: string
+}
+
+export type WalkStep = {
+  readonly at: WalkPlace
+  readonly did: string
+  readonly because: string
+  readonly packet: WalkPacket
+  readonly lookups?: readonly MapLookup[]
+  readonly changes?: readonly HeaderChange[]
+  /** What the step rests on, beside its look-ups. */
+  readonly object?: ObjectRef
+  readonly origin?: Origin
+  /** Netfilter's own hops inside this step. */
+  readonly hops?: readonly Hop[]
+  /** The part of connections that take this step, absent when all do. */
+  readonly share?: number
+}
+
+/** As the datapath numbers and names it. */
+export type DropReason = { readonly number: number; readonly name: string }
+
+export type Leg = {
+  readonly steps: readonly WalkStep[]
+  readonly verdict: Verdict
+  readonly drop?: DropReason
+  /** Where it ends, with shares where the datapath chooses. */
+  readonly targets: readonly Target[]
+}
+
+/** A row of connection tracking or NAT of one node, as its tool prints it. */
+export type StateRow = { readonly node: string; readonly table: string; readonly row: string; readonly isNew: boolean }
+
+export type Walk = {
+  readonly datapath: 'cilium' | 'iptables' | 'nftables'
+  readonly request: Leg
+  /** Absent when nobody asked, or nothing came that could be answered. */
+  readonly reply?: Leg
+  readonly before: readonly StateRow[]
+  readonly after: readonly StateRow[]
+  readonly findings: readonly Finding[]
+}
