@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import type { ExitCode } from '../src/cli/command'
+import { loadCommands } from '../src/cli/commands'
 import { buildProgram, runPortolan } from '../src/cli/run-portolan'
 import { version } from '../src/cli/version'
 
@@ -125,8 +126,9 @@ test('npm scripts that the pages name are in package.json', () => {
   expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
 })
 
-test('each command and each option has a sentence in --help', () => {
+test('each command and each option has a sentence in --help', async () => {
   const program = buildProgram(
+    await loadCommands([]),
     { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false },
     () => {},
   )

@@ -1,36 +1,29 @@
-/** Every command, in the order `--help` lists them. */
-
-import { addAgent } from './agent'
-import { addBroker } from './broker'
+/** Every command, in the order `--help` lists them; each loads the rooms it needs when it is asked for. */
 import type { AddCommand } from './command'
-import { addDemo } from './demo'
-import { addDns } from './dns'
-import { addEndpoints } from './endpoints'
-import { addExplain } from './explain'
-import { addFlows } from './flows'
-import { addGenerate } from './generate'
-import { addIptables } from './iptables'
-import { addMaps } from './maps'
-import { addNftables } from './nftables'
-import { addPolicy } from './policy'
-import { addResolvConf } from './resolv-conf'
-import { addTrace } from './trace'
-import { addWho } from './who'
 
-export const commands: readonly AddCommand[] = [
-  addEndpoints,
-  addIptables,
-  addNftables,
-  addTrace,
-  addExplain,
-  addDns,
-  addResolvConf,
-  addPolicy,
-  addMaps,
-  addGenerate,
-  addBroker,
-  addFlows,
-  addWho,
-  addAgent,
-  addDemo,
+type CommandEntry = { readonly name: string; readonly load: () => Promise<AddCommand> }
+
+const commands: readonly CommandEntry[] = [
+  { name: 'endpoints', load: async () => (await import('./endpoints')).addEndpoints },
+  { name: 'iptables', load: async () => (await import('./iptables')).addIptables },
+  { name: 'nftables', load: async () => (await import('./nftables')).addNftables },
+  { name: 'trace', load: async () => (await import('./trace')).addTrace },
+  { name: 'explain', load: async () => (await import('./explain')).addExplain },
+  { name: 'dns', load: async () => (await import('./dns')).addDns },
+  { name: 'resolv-conf', load: async () => (await import('./resolv-conf')).addResolvConf },
+  { name: 'policy', load: async () => (await import('./policy')).addPolicy },
+  { name: 'maps', load: async () => (await import('./maps')).addMaps },
+  { name: 'generate', load: async () => (await import('./generate')).addGenerate },
+  { name: 'broker', load: async () => (await import('./broker')).addBroker },
+  { name: 'flows', load: async () => (await import('./flows')).addFlows },
+  { name: 'who', load: async () => (await import('./who')).addWho },
+  { name: 'agent', load: async () => (await import('./agent')).addAgent },
+  { name: 'demo', load: async () => (await import('./demo')).addDemo },
 ]
+
+/** The one that the command line `argv` calls; all of them where it asks for help or names none that there is. */
+export async function loadCommands(argv: readonly string[]): Promise<readonly AddCommand[]> {
+  const word = argv.find((one) => !one.startsWith('-'))
+  const called = commands.filter(({ name }) => name === word)
+  return Promise.all((called.length === 0 ? commands : called).map(({ load }) => load()))
+}

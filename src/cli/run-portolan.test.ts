@@ -1,6 +1,6 @@
 /** What every command has in common: help, and options given twice. */
 import { expect, test } from 'vitest'
-import { commands } from './commands'
+import { loadCommands } from './commands'
 import { buildProgram, runPortolan } from './run-portolan'
 
 async function run(...argv: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
@@ -21,7 +21,7 @@ async function run(...argv: string[]): Promise<{ readonly code: number; readonly
 }
 
 const io = { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false }
-const top = buildProgram(io, () => {}).commands
+const top = buildProgram(await loadCommands([]), io, () => {}).commands
 const names = top.map((command) => command.name())
 const nested = top.flatMap((command) => command.commands.map((inner) => `${command.name()} ${inner.name()}`))
 
@@ -31,7 +31,11 @@ test.each([...names, ...nested])('help of %s has exit codes and examples, and fi
   expect(out).toContain('Exit codes:')
   expect(out).toContain('Examples:')
   expect(out.split('\n').filter((line) => line.length > 80)).toEqual([])
-  expect(names).toHaveLength(commands.length)
+})
+
+test.each(names)('asking for %s loads it and nothing else', async (name) => {
+  const program = buildProgram(await loadCommands([name, '--help']), io, () => {})
+  expect(program.commands.map((command) => command.name())).toEqual([name])
 })
 
 test('help of a command that is not there is an error', async () => {

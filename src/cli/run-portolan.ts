@@ -1,19 +1,19 @@
 /** Runs one command line: the only place where failures become sentences and exit codes. */
 import { Command, CommanderError } from 'commander'
 import { Failure, failureCodes } from '#base/failure'
-import type { ExitCode } from './command'
+import type { AddCommand, ExitCode } from './command'
 import { commandHelp } from './command-help'
-import { commands } from './commands'
+import { loadCommands } from './commands'
 import type { Io } from './io'
 import { version } from './version'
 
 /** The exit code of the command line `argv` (without the program's own name). */
 export async function runPortolan(argv: readonly string[], io: Io): Promise<ExitCode> {
   let code: ExitCode = 0
-  const program = buildProgram(io, (ended) => {
-    code = ended
-  })
   try {
+    const program = buildProgram(await loadCommands(argv), io, (ended) => {
+      code = ended
+    })
     await program.parseAsync([...withoutIdleHelp(program, argv)], { from: 'user' })
     return code
   } catch (error) {
@@ -21,7 +21,7 @@ export async function runPortolan(argv: readonly string[], io: Io): Promise<Exit
   }
 }
 
-export function buildProgram(io: Io, end: (code: ExitCode) => void): Command {
+export function buildProgram(commands: readonly AddCommand[], io: Io, end: (code: ExitCode) => void): Command {
   const program = new Command('portolan')
     .description('Charts a Kubernetes cluster’s network: where a packet goes, who is at each end, and why.')
     .version(version)
