@@ -13,6 +13,7 @@ const commands: readonly CommandEntry[] = [
   { name: 'resolv-conf', load: async () => (await import('./resolv-conf')).addResolvConf },
   { name: 'policy', load: async () => (await import('./policy')).addPolicy },
   { name: 'maps', load: async () => (await import('./maps')).addMaps },
+  { name: 'path', load: async () => (await import('./path')).addPath },
   { name: 'generate', load: async () => (await import('./generate')).addGenerate },
   { name: 'broker', load: async () => (await import('./broker')).addBroker },
   { name: 'flows', load: async () => (await import('./flows')).addFlows },

@@ -22,11 +22,11 @@ export function addMapsInputOptions(command: Command): Command {
     .option(
       '--device <name=ip[,ip]>',
       'addresses of a device of the node, beyond what its Node object tells (repeatable)',
-      asDevice,
+      asDevices,
     )
 }
 
-function asDevice(
+export function asDevices(
   text: string,
   earlier: ReadonlyMap<string, readonly string[]> | undefined,
 ): ReadonlyMap<string, readonly string[]> {

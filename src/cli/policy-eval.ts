@@ -73,8 +73,8 @@ async function runEval(io: Io, options: EvalOptions): Promise<ExitCode> {
   const { routes, notes } = routesBetween(
     { cluster, slices },
     {
-      source: parseEnd(source, { ...setting, flag: '--source' }),
-      target: parseEnd(to, { ...setting, flag: '--to' }),
+      source: parseEnd(source, { ...setting, flag: '--source', isTarget: false }),
+      target: parseEnd(to, { ...setting, flag: '--to', isTarget: true }),
       protocol,
       port,
     },

@@ -36,7 +36,9 @@ export type EndSetting = {
   readonly cluster: Cluster
   readonly semantics: 'k8s' | 'cilium'
   readonly namespace: string
-  readonly flag: '--source' | '--to'
+  /** As the command line names it. */
+  readonly flag: string
+  readonly isTarget: boolean
 }
 
 const forms = 'NS/POD, NS/KIND/NAME, NS/svc/NAME, node/NAME or an IP address'
@@ -85,7 +87,7 @@ function byAddress(name: string, party: Party, ip: Ip): PolicyEnd {
 
 /** An address that the input knows is its holder's. */
 function addressEnd(setting: EndSetting, text: string): PolicyEnd {
-  const { cluster, flag } = setting
+  const { cluster, flag, isTarget } = setting
   const ip = parseIp(text)
   if (ip === undefined) throw usage(explainBadIp(text))
   const node = [...cluster.nodes.values()].find((one) => nodeIps(one).includes(text))
@@ -99,8 +101,7 @@ function addressEnd(setting: EndSetting, text: string): PolicyEnd {
   const service = [...cluster.services.values()].find((one) => addressesOf(one).includes(text))
   if (service === undefined) return single(text, { kind: 'address', ip })
   const end = serviceEnd(setting, `${service.meta.namespace}/${service.meta.name}`)
-  if (flag === '--source')
-    throw usage(`--source ${text} is the address of ${end.name}, which sends nothing; name its pods`)
+  if (!isTarget) throw usage(`${flag} ${text} is the address of ${end.name}, which sends nothing; name its pods`)
   return { ...end, family: ip.family, note: `${text} is an address of ${end.name}` }
 }
 
@@ -125,7 +126,7 @@ function nameOf({ meta }: Pod): string {
 }
 
 function podEnd(setting: EndSetting, key: string): PolicyEnd {
-  const { cluster, flag } = setting
+  const { cluster, flag, isTarget } = setting
   const pod = cluster.pods.get(key)
   const [namespace = '', name = ''] = key.split('/')
   if (pod === undefined) {
@@ -133,7 +134,7 @@ function podEnd(setting: EndSetting, key: string): PolicyEnd {
       ({ meta }) => meta.namespace === namespace && meta.name === name,
     )
     const isService = cluster.services.has(key)
-    const isOther = second !== undefined || (isService && flag === '--to')
+    const isOther = second !== undefined || (isService && isTarget)
     if (workload !== undefined && !isOther) return workloadEnd(setting, { namespace, kind: workload.kind, name })
     if (workload !== undefined) {
       const words = [workload, second].flatMap((one) => (one === undefined ? [] : [one.kind.toLowerCase()]))
@@ -186,8 +187,8 @@ function endOfKind(setting: EndSetting, { namespace, kind: word, name }: Named):
   if (kind === 'Pod') return podEnd(setting, `${namespace}/${name}`)
   if (kind === 'Service') {
     const end = serviceEnd(setting, `${namespace}/${name}`)
-    if (setting.flag === '--to') return end
-    throw usage(`--source ${namespace}/${word}/${name} is a Service, which sends nothing; name its pods`)
+    if (setting.isTarget) return end
+    throw usage(`${setting.flag} ${namespace}/${word}/${name} is a Service, which sends nothing; name its pods`)
   }
   return workloadEnd(setting, { namespace, kind: kind ?? word, name })
 }

@@ -1,6 +1,36 @@
 /** One packet's whole way through a cluster, step by step, and its answer's way back, whichever datapath carries them. */
 import type { Finding, ObjectRef, Origin } from '#base/finding'
+import type { Ip } from '#base/ip'
+import type { Pod } from './pod'
 import type { Hop, Target, Verdict } from './trace'
+
+export type WalkProtocol = 'TCP' | 'UDP' | 'SCTP' | 'ICMP' | 'ICMPv6'
+
+/** An address and who holds it: a pod, a node by name, or nobody of the cluster. */
+export type WalkEnd = {
+  readonly ip: Ip
+  readonly pod?: Pod
+  readonly node?: string
+  /** The sender is known by name alone: its routes choose among its addresses. */
+  readonly isByName?: boolean
+}
+
+/** The packet that is asked about: a connection's first, unless state that is given knows it. */
+export type WalkQuestion = {
+  readonly source: WalkEnd
+  /** Also an address of a Service, which nobody holds. */
+  readonly destination: WalkEnd
+  readonly protocol: WalkProtocol
+  /** Of ICMP the identifier. */
+  readonly sourcePort: number
+  /** Of ICMP the type. */
+  readonly port: number
+  /** Where a packet from outside comes in; absent: at the node that holds the destination, or the first. */
+  readonly entryNode?: string
+  /** `ip:port` of the backend to follow where the datapath chooses; absent: by its rule, or the first. */
+  readonly backend?: string
+  readonly isReplyWanted: boolean
+}
 
 /** `node` is absent outside the cluster; `device` is as the node names it, or the pod and its device. */
 export type WalkPlace = {

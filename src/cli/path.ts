@@ -1,0 +1,173 @@
+/** `portolan path`: one packet's whole way through the cluster, node by node, and its answer's way back. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Failure } from '#base/failure'
+import { type CiliumVersion, ciliumVersions, defaultCiliumVersion } from '#model/cilium-version'
+import type { Leg, Walk, WalkProtocol } from '#model/walk'
+import { readText } from '#sources/read-text'
+import { drawWalk } from '#trace/draw-walk'
+import { printWalk, walkJson } from '#trace/print-walk'
+import type { CommandContext, ExitCode } from './command'
+import type { Io } from './io'
+import { asDevices } from './maps-options'
+import { addFromOption, addSlicesOption, asNamespace, asNumber, asText, collect, type FromOptions } from './options'
+import { type Datapath, datapaths, type GivenState, type PathAsked, type Walker } from './path-asked'
+import { type PathEnds, readEnds } from './path-ends'
+import { printFindings } from './print-findings'
+import { type ClusterInput, readClusterInput, requireNode } from './read-inputs'
+
+type PathOptions = FromOptions & {
+  readonly datapath: Datapath
+  readonly port?: string
+  readonly proto: WalkProtocol
+  readonly sport: number
+  readonly node?: string
+  readonly backend?: string
+  readonly cilium: CiliumVersion
+  readonly device?: PathAsked['devices']
+  readonly reply?: boolean
+  readonly state?: readonly string[]
+  readonly flow?: string
+  readonly namespace: string
+  readonly output: 'text' | 'wide' | 'json' | 'mermaid'
+}
+
+/** Each datapath's walker, loaded when it is asked for. Walkers of kube-proxy's nodes hang here. */
+const walkers: Readonly<Partial<Record<Datapath, () => Promise<Walker>>>> = {}
+
+export function addPath(program: Command, { io, end }: CommandContext): void {
+  const command = program
+    .command('path')
+    .description('walk a packet through the cluster: every hook, look-up, decision and rewrite, node by node')
+    .argument('[SOURCE]', 'NS/POD, NS/KIND/NAME, node/NAME, an address, or internet')
+    .argument('[TARGET[:PORT]]', 'the same, or NS/svc/NAME')
+  addSlicesOption(addFromOption(command))
+    .addOption(new Option('--datapath <which>', 'what the nodes run').choices([...datapaths]).default('cilium'))
+    .option('--port <port>', 'the number or name of the port; of ICMP the type')
+    .addOption(
+      new Option('--proto <protocol>', 'tcp, udp, sctp, icmp or icmpv6').argParser(asProtocol).default('TCP', 'tcp'),
+    )
+    .option('--sport <port>', 'the source port; of ICMP the identifier', asNumber(0, 65535), 43210)
+    .option('--node <name>', 'the node at which a packet from outside comes in')
+    .option('--backend <ip:port>', 'the backend to follow, where the datapath chooses at random')
+    .addOption(
+      new Option('--cilium <version>', 'names, layouts and semantics of this version')
+        .choices([...ciliumVersions])
+        .default(defaultCiliumVersion),
+    )
+    .option(
+      '--device <node:name=ip[,ip]>',
+      'addresses of a device of a node, beyond what its Node object tells (repeatable)',
+      asNodeDevice,
+    )
+    .option('--reply', 'walk the answer back, too')
+    .addOption(
+      new Option('--state <[node=]file>', 'rows of connection tracking and NAT: cilium-dbg bpf ct|nat list').argParser(
+        collect(asText),
+      ),
+    )
+    .option('--flow <file>', 'explain recorded flows instead: hubble observe -o json')
+    .option('-n, --namespace <name>', 'where a bare NAME is', asNamespace, 'default')
+    .addOption(
+      new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'mermaid']).default('text'),
+    )
+    .action(async (source: string | undefined, target: string | undefined, options: PathOptions) => {
+      end(await runPath(io, [source, target], options))
+    })
+}
+
+const protocols: Readonly<Record<string, WalkProtocol>> = {
+  tcp: 'TCP',
+  udp: 'UDP',
+  sctp: 'SCTP',
+  icmp: 'ICMP',
+  icmpv6: 'ICMPv6',
+}
+
+function asProtocol(text: string): WalkProtocol {
+  const protocol = Object.hasOwn(protocols, text.toLowerCase()) ? protocols[text.toLowerCase()] : undefined
+  if (protocol !== undefined) return protocol
+  throw new InvalidArgumentError(`"${text}" is none of ${Object.keys(protocols).join(', ')}.`)
+}
+
+function asNodeDevice(text: string, earlier: PathAsked['devices'] | undefined): PathAsked['devices'] {
+  const [, node, rest] = /^([a-z0-9.-]+):(.+)$/.exec(text) ?? []
+  if (node === undefined || rest === undefined) {
+    throw new InvalidArgumentError('write NODE:NAME=ADDRESS[,ADDRESS], as in node-gw:eth1=192.0.2.5.')
+  }
+  return new Map([...(earlier ?? []), [node, asDevices(rest, earlier?.get(node))]])
+}
+
+type Words = readonly [string | undefined, string | undefined]
+
+async function runPath(io: Io, words: Words, options: PathOptions): Promise<ExitCode> {
+  const [source, target] = words
+  if (source === undefined || target === undefined) {
+    throw new Failure('usage.bad-argument', 'say who sends to whom: portolan path SOURCE TARGET:PORT')
+  }
+  const load = walkers[options.datapath]
+  if (load === undefined) throw new Failure('usage.bad-argument', `--datapath ${options.datapath} has no walker`)
+  const input = await readClusterInput(io, options)
+  requireNode(input.cluster, options.node)
+  const ends = endsOf(input, [source, target], options)
+  const walk = (await load())({
+    cluster: input.cluster,
+    slices: input.slices,
+    question: ends.question,
+    datapath: options.datapath,
+    cilium: options.cilium,
+    state: await readStates(io, options.state ?? []),
+    devices: options.device ?? new Map(),
+  })
+  printFindings(io, [...input.findings, ...walk.findings])
+  printAnswer(io, walk, { options, title: `${source} → ${target}`, notes: ends.notes })
+  return worstOf(walk)
+}
+
+function endsOf(
+  { cluster }: ClusterInput,
+  [source, target]: readonly [string, string],
+  options: PathOptions,
+): PathEnds {
+  return readEnds(cluster, {
+    source,
+    target,
+    protocol: options.proto,
+    sourcePort: options.sport,
+    namespace: options.namespace,
+    isReplyWanted: options.reply === true,
+    ...(options.port !== undefined && { port: options.port }),
+    ...(options.node !== undefined && { entryNode: options.node }),
+    ...(options.backend !== undefined && { backend: options.backend }),
+  })
+}
+
+async function readStates(io: Io, paths: readonly string[]): Promise<readonly GivenState[]> {
+  const states: GivenState[] = []
+  for (const path of paths) {
+    const [, node, own] = /^([a-z0-9.-]+)=(.+)$/.exec(path) ?? []
+    const file = own ?? path
+    const text = await readText(file, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })
+    states.push({ file, text, ...(node !== undefined && { node }) })
+  }
+  return states
+}
+
+type Printing = { readonly options: PathOptions; readonly title: string; readonly notes: readonly string[] }
+
+function printAnswer(io: Io, walk: Walk, { options, title, notes }: Printing): void {
+  if (options.output === 'json') io.out(`${JSON.stringify(walkJson(walk), undefined, 2)}\n`)
+  else if (options.output === 'mermaid') io.out(drawWalk(walk))
+  else io.out(printWalk(walk, { title, notes, isWide: options.output === 'wide', hasColour: io.isTerminal }))
+}
+
+/** The answer is as good as its worse half. */
+function worstOf({ request, reply }: Walk): ExitCode {
+  const codes = [request, reply].flatMap((leg) => (leg === undefined ? [] : [codeOf(leg)]))
+  if (codes.includes(1)) return 1
+  return codes.includes(3) ? 3 : 0
+}
+
+function codeOf({ verdict: { kind } }: Leg): ExitCode {
+  if (kind === 'unknown') return 3
+  return kind === 'allowed' ? 0 : 1
+}
