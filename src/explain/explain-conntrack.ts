@@ -2,11 +2,12 @@
 import { printEndpoint } from '#base/ip'
 import { compareText, countOf, listOf } from '#base/text'
 import type { ServicePortPlan } from '#compile/services/service-plan'
+import type { ConntrackEntry } from '#trace/conntrack-entry'
 import { adoptFinding } from './adopt-finding'
 import { type ExplainFinding, type Layer, type LayerTable, layerOf } from './explanation'
 import { explainFinding, type FindingCode } from './findings'
 import { holderOf } from './index-holders'
-import type { ConntrackEntry, ConntrackTable } from './parse-conntrack'
+import type { ConntrackTable } from './parse-conntrack'
 import type { ServiceView } from './service-view'
 
 export function explainConntrack(view: ServiceView): Layer {

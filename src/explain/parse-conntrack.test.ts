@@ -41,7 +41,11 @@ test('an answer that never came is marked, and UDP has no state', () => {
 test('IPv6 addresses are canonical, and ICMP has no ports', () => {
   const text =
     'icmpv6 58 29 src=FD00:0:0::1 dst=fd00::2 type=128 code=0 id=1 src=fd00::2 dst=fd00::1 type=129 code=0 id=1 use=1'
-  expect(parseConntrack(text, 'x').entries[0]?.original).toEqual({ source: 'fd00::1', destination: 'fd00::2' })
+  expect(parseConntrack(text, 'x').entries[0]?.original).toEqual({
+    source: 'fd00::1',
+    destination: 'fd00::2',
+    icmp: { type: 128, code: 0, id: 1 },
+  })
 })
 
 test('what stands around the entries is passed over, and a removal is none', () => {
