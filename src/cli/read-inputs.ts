@@ -94,19 +94,25 @@ export function refuseTooLarge(
   path: string,
   { size, heapPerCharacter }: { readonly size: number; readonly heapPerCharacter: number },
 ): void {
-  if (size * heapPerCharacter <= oldSpaceLimit()) return
+  if (size * heapPerCharacter <= heapForInput()) return
   const megabytes = Math.ceil(size / 1e6)
-  const needed = Math.ceil((size * heapPerCharacter) / 1e6)
+  const needed = Math.ceil((size * heapPerCharacter + heapOfProgram) / 1e6)
   throw new Failure(
     'input.too-large',
     `${path}: ${megabytes} MB of rules need more memory than this process may take; set NODE_OPTIONS=--max-old-space-size=${needed}, or save one table at a time: iptables-save -t nat`,
   )
 }
 
-/** V8's limit counts its young generation too, which holds nothing for long: three semi-spaces of 64 MiB since Node 24, of 16 before. */
-function oldSpaceLimit(): number {
+/** What the program itself takes, before it has read anything. */
+const heapOfProgram = getHeapStatistics().used_heap_size
+
+/**
+ * What input may take of the heap. V8's limit counts its young generation too, which holds nothing for long: three
+ * semi-spaces of 64 MiB since Node 24, of 16 before.
+ */
+function heapForInput(): number {
   const semiSpace = Number.parseInt(process.versions.node, 10) < 24 ? 16 : 64
-  return getHeapStatistics().heap_size_limit - 3 * semiSpace * 1024 * 1024
+  return getHeapStatistics().heap_size_limit - 3 * semiSpace * 1024 * 1024 - heapOfProgram
 }
 
 function addSets(draft: Draft, text: string, path: string): void {
