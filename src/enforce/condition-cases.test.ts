@@ -69,7 +69,7 @@ function written(cluster: Cluster, now: number): Cluster {
   return { ...cluster, trafficPolicyBindings: new Map(bindings), trafficPolicies: new Map(policies) }
 }
 
-type Case = readonly [title: string, world: World, installed: string, enforcing: string, message?: RegExp]
+type Case = readonly [title: string, world: World, installed: string, enforcing: string, message: RegExp]
 
 const cases: readonly Case[] = [
   ['54: both Applied, fresh, Enforce', { entries: [entry({})] }, 'True/Installed', 'True/Enforcing', /n1/],
@@ -100,6 +100,7 @@ const cases: readonly Case[] = [
     { entries: [entry({ egress: 'Failed', ingress: 'Pending' })] },
     'False/Failed',
     'False/Failed',
+    /n1: egress failed/,
   ],
   ['no heartbeat at all', { entries: [entry({ heartbeat: null })] }, 'False/Stale', 'False/Stale', /n1/],
   [
@@ -114,6 +115,7 @@ const cases: readonly Case[] = [
     { entries: [entry({ node: 'n2', ingress: 'Failed' }), entry({ node: 'n1' })] },
     'True/Installed',
     'True/Enforcing',
+    /n1 drops/,
   ],
 ]
 
@@ -124,7 +126,7 @@ describe.each(cases)('case %s', (_, given, installed, enforcing, message) => {
     const { conditions } = bindingOf(cluster, start)
     expect(shortOf(conditions, 'Installed', 'Enforcing')).toEqual([installed, enforcing])
     expect(conditions.map((one) => one.observedGeneration)).toEqual(conditions.map(() => given.generation ?? 3))
-    if (message !== undefined) expect(conditions.find(({ type }) => type === 'Enforcing')?.message).toMatch(message)
+    expect(conditions.find(({ type }) => type === 'Enforcing')?.message).toMatch(message)
   })
 
   test('62: a controller that starts anew says the same, and has nothing to write', () => {
