@@ -94,21 +94,8 @@ function reportSkipped(draft: Draft): void {
 }
 
 function clusterOf(draft: Draft): Cluster {
-  const { services, pods, slices, endpoints, nodes, namespaces, configMaps, skippedKinds } = draft
-  const { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups } = draft
-  const { ciliumIdentities, ciliumEndpoints, ciliumNodes, egressGatewayPolicies, localRedirectPolicies } = draft
-  const objects = { services, pods, slices, endpoints, nodes, namespaces, configMaps }
-  const policies = { networkPolicies, tierPolicies, ciliumPolicies, cidrGroups }
-  const ofCilium = {
-    ciliumIdentities,
-    ciliumEndpoints,
-    ciliumNodes,
-    egressGatewayPolicies,
-    localRedirectPolicies,
-  }
-  const { trafficPolicies, trafficPolicyBindings, vpcAttachments, edgeServices, edgeAttachments } = draft
-  const traffic = { trafficPolicies, trafficPolicyBindings, vpcAttachments, edgeServices, edgeAttachments }
-  return { ...objects, ...policies, ...ofCilium, ...traffic, workloads: workloadsOf(draft), skippedKinds }
+  const { findings, openServices, openPods, openNodes, nodeRules, ...objects } = draft
+  return { ...objects, workloads: workloadsOf(draft) }
 }
 
 /** Without what only implying their pods needs, which holds on to the text's own maps. */

@@ -1,29 +1,11 @@
 /** A cluster while it is being read: open maps, and what the texts left for later steps to fill in. */
 import type { Finding, Origin } from '#base/finding'
 import { printOrigin } from '#base/finding'
-import type { CiliumEgressGatewayPolicy, CiliumLocalRedirectPolicy } from '#model/cilium-network'
-import type {
-  CiliumCidrGroup,
-  CiliumEndpointObject,
-  CiliumIdentityObject,
-  CiliumNodeObject,
-  CiliumPolicy,
-} from '#model/cilium-policy'
-import type { ConfigMap, Namespace } from '#model/cluster'
-import type { EndpointSlice, Endpoints } from '#model/endpoint-slice'
+import { type OpenObjects, openObjects } from '#model/cluster'
 import { keyOf, type Meta, refOf } from '#model/meta'
-import type { NetworkPolicy } from '#model/network-policy'
 import type { ClusterNode } from '#model/node'
 import type { Pod } from '#model/pod'
 import type { Service } from '#model/service'
-import type { TierPolicy } from '#model/tier-policy'
-import type {
-  EdgeAttachment,
-  EdgeService,
-  TrafficPolicy,
-  TrafficPolicyBinding,
-  VpcAttachment,
-} from '#model/traffic-policy'
 import { workloadKey } from '#model/workload'
 import { manifestFinding } from './findings'
 import type { Fields } from './kinds/fields'
@@ -43,31 +25,11 @@ export type OpenPod = {
   readonly isReady: boolean
 }
 
-export type Draft = {
+export type Draft = Omit<OpenObjects, 'services' | 'pods' | 'nodes'> & {
   readonly findings: Finding[]
   readonly services: Map<string, Writable<Service>>
   readonly pods: Map<string, Writable<Pod>>
-  readonly slices: Map<string, EndpointSlice>
-  readonly endpoints: Map<string, Endpoints>
   readonly nodes: Map<string, Writable<ClusterNode>>
-  readonly namespaces: Map<string, Namespace>
-  readonly configMaps: Map<string, ConfigMap>
-  readonly networkPolicies: Map<string, NetworkPolicy>
-  /** By `Kind name`. */
-  readonly tierPolicies: Map<string, TierPolicy>
-  readonly ciliumPolicies: Map<string, CiliumPolicy>
-  readonly cidrGroups: Map<string, CiliumCidrGroup>
-  readonly ciliumIdentities: Map<string, CiliumIdentityObject>
-  readonly ciliumEndpoints: Map<string, CiliumEndpointObject>
-  readonly ciliumNodes: Map<string, CiliumNodeObject>
-  readonly egressGatewayPolicies: Map<string, CiliumEgressGatewayPolicy>
-  readonly localRedirectPolicies: Map<string, CiliumLocalRedirectPolicy>
-  readonly trafficPolicies: Map<string, TrafficPolicy>
-  readonly trafficPolicyBindings: Map<string, TrafficPolicyBinding>
-  readonly vpcAttachments: Map<string, VpcAttachment>
-  readonly edgeServices: Map<string, EdgeService>
-  readonly edgeAttachments: Map<string, EdgeAttachment>
-  readonly skippedKinds: Map<string, number>
   /** By `Kind namespace/name`. */
   readonly workloads: Map<string, Workload>
   readonly openServices: Map<string, ServiceText>
@@ -79,29 +41,8 @@ export type Draft = {
 
 export function newDraft(): Draft {
   return {
+    ...openObjects(),
     findings: [],
-    services: new Map(),
-    pods: new Map(),
-    slices: new Map(),
-    endpoints: new Map(),
-    nodes: new Map(),
-    namespaces: new Map(),
-    configMaps: new Map(),
-    networkPolicies: new Map(),
-    tierPolicies: new Map(),
-    ciliumPolicies: new Map(),
-    cidrGroups: new Map(),
-    ciliumIdentities: new Map(),
-    ciliumEndpoints: new Map(),
-    ciliumNodes: new Map(),
-    egressGatewayPolicies: new Map(),
-    localRedirectPolicies: new Map(),
-    trafficPolicies: new Map(),
-    trafficPolicyBindings: new Map(),
-    vpcAttachments: new Map(),
-    edgeServices: new Map(),
-    edgeAttachments: new Map(),
-    skippedKinds: new Map(),
     workloads: new Map(),
     openServices: new Map(),
     openPods: new Map(),

@@ -49,28 +49,38 @@ export type Cluster = {
   readonly skippedKinds: ReadonlyMap<string, number>
 }
 
-export const emptyCluster: Cluster = {
-  services: new Map(),
-  pods: new Map(),
-  slices: new Map(),
-  endpoints: new Map(),
-  nodes: new Map(),
-  namespaces: new Map(),
-  configMaps: new Map(),
-  workloads: new Map(),
-  networkPolicies: new Map(),
-  tierPolicies: new Map(),
-  ciliumPolicies: new Map(),
-  cidrGroups: new Map(),
-  ciliumIdentities: new Map(),
-  ciliumEndpoints: new Map(),
-  ciliumNodes: new Map(),
-  egressGatewayPolicies: new Map(),
-  localRedirectPolicies: new Map(),
-  trafficPolicies: new Map(),
-  trafficPolicyBindings: new Map(),
-  vpcAttachments: new Map(),
-  edgeServices: new Map(),
-  edgeAttachments: new Map(),
-  skippedKinds: new Map(),
+type Objects = Omit<Cluster, 'workloads'>
+
+/** The maps of a cluster while it is being read. */
+export type OpenObjects = {
+  readonly [Kind in keyof Objects]: Objects[Kind] extends ReadonlyMap<string, infer Value> ? Map<string, Value> : never
 }
+
+export function openObjects(): OpenObjects {
+  return {
+    services: new Map(),
+    pods: new Map(),
+    slices: new Map(),
+    endpoints: new Map(),
+    nodes: new Map(),
+    namespaces: new Map(),
+    configMaps: new Map(),
+    networkPolicies: new Map(),
+    tierPolicies: new Map(),
+    ciliumPolicies: new Map(),
+    cidrGroups: new Map(),
+    ciliumIdentities: new Map(),
+    ciliumEndpoints: new Map(),
+    ciliumNodes: new Map(),
+    egressGatewayPolicies: new Map(),
+    localRedirectPolicies: new Map(),
+    trafficPolicies: new Map(),
+    trafficPolicyBindings: new Map(),
+    vpcAttachments: new Map(),
+    edgeServices: new Map(),
+    edgeAttachments: new Map(),
+    skippedKinds: new Map(),
+  }
+}
+
+export const emptyCluster: Cluster = { ...openObjects(), workloads: new Map() }
