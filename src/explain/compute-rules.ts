@@ -1,14 +1,7 @@
 /** The rules that kube-proxy would write on a node now, with the engine and layout that the node uses. */
 import type { Family } from '#base/ip'
-import { parseSave } from '#compile/iptables/parse-save'
-import { printSave } from '#compile/iptables/print-save'
-import { savedRuleset } from '#compile/iptables/render-iptables'
 import type { Layout } from '#compile/nftables/layout'
-import { parseNftList } from '#compile/nftables/parse-list'
-import { printList } from '#compile/nftables/print-list'
-import { rulesetOf } from '#compile/nftables/ruleset'
-import { nodeIptables } from '#compile/node/node-iptables'
-import { nodeNftables } from '#compile/node/node-nftables'
+import { nodeRules } from '#compile/node/node-rules'
 import type { ServicePlan } from '#compile/services/service-plan'
 import { makersOf } from '#verify/recognise-node'
 import type { NodeRuleset } from './explain-input'
@@ -24,17 +17,14 @@ export type ComputeOptions = {
 
 export type ComputedRules = { readonly plan: ServicePlan; readonly rules: Pick<TracedRules, 'rulesets' | 'nft'> }
 
-/** Through text and back, so that a trace has the words of each rule. */
 export function computeRules(view: ServiceView, { family, node, layout }: ComputeOptions): ComputedRules {
-  const options = { family, settings: view.settings, ...(node !== undefined && { node }) }
-  if (layout === undefined) {
-    const { plan, sync } = nodeIptables(view.focus, view.slices.used, options).value
-    const { rulesets } = parseSave(printSave(savedRuleset(sync), { date: 'now' }), 'computed rules')
-    return { plan, rules: { rulesets } }
-  }
-  const { plan, table } = nodeNftables(view.focus, view.slices.used, { ...options, layout }).value
-  const nft = parseNftList(printList(rulesetOf([table])), 'computed rules').ruleset
-  return { plan, rules: { rulesets: [], nft } }
+  const { plan, rulesets, nft } = nodeRules(view.focus, view.slices.used, {
+    family,
+    settings: view.settings,
+    ...(node !== undefined && { node }),
+    ...(layout !== undefined && { layout }),
+  })
+  return { plan, rules: { rulesets, ...(nft !== undefined && { nft }) } }
 }
 
 /** The layout of kube-proxy's nftables table, undefined where its rules are iptables' or not there. */

@@ -6,6 +6,7 @@ import type { Ruleset } from '#compile/iptables/rule'
 import type { Ruleset as NftRuleset } from '#compile/nftables/ruleset'
 import type { Packet } from '#model/packet'
 import type { Branch, Trace, Verdict } from '#model/trace'
+import { buildAnswerTree } from './answer-tree'
 import { drawConnections } from './draw-connections'
 import { findRoutes } from './find-routes'
 import { traceFinding } from './findings'
@@ -15,7 +16,7 @@ import { iptablesEntries, nftEntries, sortEntries } from './hook-entries'
 import { judge, type Notes, sourceTranslations } from './judge'
 import { emptyPath, type Path, type Way } from './path'
 import { printConditions } from './print-conditions'
-import type { Answered } from './question'
+import type { Answered, Question } from './question'
 import { serviceNotes } from './service-notes'
 import { type HookWalk, type Outcome, walkHooks } from './walk-hooks'
 import { isLocal, type World } from './world'
@@ -72,6 +73,30 @@ export function walkEveryPath(input: RulesetTraceInput): readonly Outcome[] {
   const world = worldOf(input, rulesets)
   const [way] = waysIn(input, world)
   return walkHooks({ ...hookWalk({ input, rulesets, world }), mayMerge: false }, startOf(input.packet, way, world))
+}
+
+/** What the node remembers of packets before this one; undefined: the usual answer. */
+export type Memory = (question: Question) => boolean | undefined
+
+export type UsualWalk = {
+  readonly outcomes: readonly Outcome[]
+  /** `unknown` where a fact of the node decides that the input does not tell. */
+  readonly verdict: Verdict
+}
+
+/** The ways of one packet of which all is known: several only where the kernel chooses at random. */
+export function walkUsual(input: RulesetTraceInput, memory: Memory): UsualWalk {
+  const rulesets = input.rulesets.filter((ruleset) => ruleset.family === input.packet.destination.family)
+  const world = worldOf(input, rulesets)
+  const [way] = waysIn(input, world)
+  const all = walkWay({ input, rulesets, world }, way)
+  const leaves = buildAnswerTree(all).leaves.filter(({ answers }) =>
+    answers.every(({ question, answer }) => answer === (memory(question) ?? question.usual)),
+  )
+  const notes = { untouched: () => serviceNotes(rulesets, input.packet) }
+  const isUndecided = undecidedGroups(groupOutcomes(all)).length > 0
+  const { verdict } = isUndecided ? judgeMain(groupOutcomes(all), notes) : judge(leaves, notes)
+  return { outcomes: leaves.map(({ outcome }) => outcome), verdict }
 }
 
 function worldOf(input: RulesetTraceInput, rulesets: readonly Ruleset[]): World {

@@ -1,7 +1,7 @@
 /** cilium_ipmasq: destinations whose packets keep the pod's address. Mirrors pkg/ipmasq, Cilium 1.16 to 1.19. */
 import { load } from 'js-yaml'
 import { type Prefix, parsePrefix, printPrefix } from '#base/prefix'
-import type { ConfigMap } from '#model/cluster'
+import type { Cluster, ConfigMap } from '#model/cluster'
 import { refOf } from '#model/meta'
 import { mapsFinding } from './findings'
 import { type RowSource, sourceOf } from './map-source'
@@ -53,7 +53,15 @@ export function renderIpMasq(world: NodeWorld): readonly IpMasqRow[] {
   return [...rows.values()]
 }
 
-function readConfig({ findings }: NodeWorld, config: ConfigMap | undefined): Config {
+/** Ranges that an agent of any network plugin leaves alone, where its ConfigMap is in the input. */
+export function rangesWithoutMasquerade({ configMaps }: Cluster): readonly Prefix[] | undefined {
+  const config = [...configMaps.values()].find(({ meta }) => meta.name === 'ip-masq-agent')
+  if (config === undefined) return undefined
+  const { ranges } = readConfig({ findings: [] }, config)
+  return (ranges.length === 0 ? defaultRanges : ranges).flatMap((text) => parsePrefix(text)?.prefix ?? [])
+}
+
+function readConfig({ findings }: Pick<NodeWorld, 'findings'>, config: ConfigMap | undefined): Config {
   const nothing = { ranges: [], masksLinkLocal: false, masksLinkLocalIpv6: false }
   if (config === undefined) return nothing
   const parsed = parseYaml(config.data.config ?? Object.values(config.data)[0] ?? '')

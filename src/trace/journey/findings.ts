@@ -1,0 +1,18 @@
+/** What a journey rests on that the input did not tell, and where flows that were recorded say otherwise. */
+import type { Finding, FindingTable } from '#base/finding'
+
+export const journeyFindings = {
+  'path.assumed-masquerade': {
+    severity: 'info',
+    meaning:
+      'A pod’s packet leaves the cluster, and that its source is translated there is assumed of the network plugin.',
+  },
+  'path.node-without-object': {
+    severity: 'warning',
+    meaning: 'A packet passes a node that the input has no Node object of: its addresses are not known.',
+  },
+} as const satisfies FindingTable
+
+export function journeyFinding(code: keyof typeof journeyFindings, message: string, hint: string): Finding {
+  return { code, severity: journeyFindings[code].severity, message, hint }
+}

@@ -1,0 +1,129 @@
+/** What one node's hooks did to a packet, a step for each hook that it passed. */
+import { printIp } from '#base/ip'
+import type { Hop } from '#model/trace'
+import type { HeaderChange, WalkStep } from '#model/walk'
+import type { Crossing } from './cross-node'
+import { destinationText, type Flight, isSameDestination, isSameSource, sourceText, walkPacket } from './flight'
+import type { JourneyWorld } from './journey-world'
+import { placeOf } from './places'
+
+export type HookSteps = { readonly before: readonly WalkStep[]; readonly after: readonly WalkStep[] }
+
+/** Destinations change on the way in, sources on the way out; `routing` stands between the two. */
+export function netfilterSteps(
+  world: JourneyWorld,
+  node: string,
+  { before, crossing }: { readonly before: Flight; readonly crossing: Crossing },
+): HookSteps {
+  const groups = groupByHook(crossing.hops)
+  const split = groups.findIndex(([hook]) => hook === 'FORWARD' || hook === 'INPUT' || hook === 'POSTROUTING')
+  const at = split < 0 ? groups.length : split
+  const middle = { ...before, destination: crossing.after.destination, port: crossing.after.port }
+  const step = (flights: readonly [Flight, Flight], isLast: boolean) => (group: HookGroup) =>
+    hookStep({ world, node, crossing, flights, isLast }, group)
+  const into = groups.slice(0, at).map((group, index) => {
+    const isLast = split < 0 && index === at - 1
+    return step(changesDestination(group[0]) ? [before, middle] : [before, before], isLast)(group)
+  })
+  const out = groups.slice(at).map((group, index, all) => {
+    const isLast = index === all.length - 1
+    return step(isLast && crossing.kind === 'delivered' ? [middle, crossing.after] : [middle, middle], isLast)(group)
+  })
+  return { before: into, after: out }
+}
+
+type HookGroup = readonly [hook: string, hops: readonly Hop[]]
+
+function changesDestination(hook: string): boolean {
+  return hook === 'PREROUTING' || hook === 'OUTPUT'
+}
+
+/** The rules' own note of routing is left to the step that tells where the packet goes. */
+function groupByHook(hops: readonly Hop[]): readonly HookGroup[] {
+  const groups: [string, Hop[]][] = []
+  for (const hop of hops) {
+    if (hop.at.hook === 'routing' && hop.did !== 'dropped') continue
+    const last = groups.at(-1)
+    if (last?.[0] === hop.at.hook) last[1].push(hop)
+    else groups.push([hop.at.hook, [hop]])
+  }
+  return groups
+}
+
+type Told = {
+  readonly world: JourneyWorld
+  readonly node: string
+  readonly crossing: Crossing
+  readonly flights: readonly [before: Flight, after: Flight]
+  readonly isLast: boolean
+}
+
+function hookStep(told: Told, [hook, hops]: HookGroup): WalkStep {
+  const { world, node, crossing, flights, isLast } = told
+  const [before, after] = flights
+  const changes = changesOf(before, after)
+  const isStopped = isLast && crossing.kind !== 'delivered'
+  const { did, because } = isStopped ? stopped(crossing) : passed(told, changes, hops)
+  const service = placeOf(world.places, before.destination)
+  return {
+    at: { node, hook },
+    did,
+    because,
+    packet: walkPacket(after),
+    ...(changes.length > 0 && { changes }),
+    ...(service.kind === 'service' &&
+      (changes.length > 0 || isStopped) && {
+        object: {
+          kind: 'Service',
+          namespace: service.service.meta.namespace,
+          name: service.service.meta.name,
+        },
+        origin: service.service.meta.origin,
+      }),
+    hops,
+  }
+}
+
+function changesOf(before: Flight, after: Flight): readonly HeaderChange[] {
+  return [
+    ...(isSameSource(before, after)
+      ? []
+      : [{ field: 'source', before: sourceText(before), after: sourceText(after), by: 'conntrack' }]),
+    ...(isSameDestination(before, after)
+      ? []
+      : [{ field: 'destination', before: destinationText(before), after: destinationText(after), by: 'conntrack' }]),
+  ]
+}
+
+function stopped({ kind, verdict }: Crossing): { readonly did: string; readonly because: string } {
+  const words = { dropped: 'dropped', rejected: 'rejected', unknown: 'not known', delivered: '' }
+  return { did: words[kind], because: verdict.because[0].sentence }
+}
+
+function passed(
+  { crossing, flights: [before] }: Told,
+  changes: readonly HeaderChange[],
+  hops: readonly Hop[],
+): { readonly did: string; readonly because: string } {
+  const [change] = changes
+  if (change === undefined) return { did: 'let through', because: 'no rule of this hook stops or changes it' }
+  const { tracked } = crossing
+  if (tracked !== undefined) {
+    const what = tracked.isReply ? 'it answers a connection that this node tracks' : 'this node tracks the connection'
+    return {
+      did: `${change.field} becomes ${change.after}`,
+      because: `${what}, and translates each of its packets alike`,
+    }
+  }
+  const rule = hops.findLast(({ before: one, after: other }) => one !== undefined && other !== undefined)
+  const because =
+    change.field === 'destination' ? (rule?.because ?? 'a rule sends it there') : whySource(crossing, hops)
+  const word = change.field === 'destination' ? 'sent to' : 'source becomes'
+  const from = change.field === 'destination' ? `, for ${printIp(before.destination)}` : ''
+  return { did: `${word} ${change.after}${from}`, because }
+}
+
+function whySource({ sourceNote }: Crossing, hops: readonly Hop[]): string {
+  const rule = hops.findLast(({ did }) => did.startsWith('source'))
+  return [rule?.because, sourceNote].filter((part) => part !== undefined).join('; ')
+}
