@@ -1,5 +1,4 @@
 /** `portolan explain`: one Service layer by layer, and the sentence that says what is wrong. */
-import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import { dump } from 'js-yaml'
 import { Failure } from '#base/failure'
@@ -12,6 +11,7 @@ import { readFrom } from '#sources/read-from'
 import { readText } from '#sources/read-text'
 import { isPartOfRuleset } from '#verify/withhold-verdict'
 import type { CommandContext, ExitCode } from './command'
+import { filesByNode } from './files-by-node'
 import type { Io } from './io'
 import {
   addFromOption,
@@ -141,13 +141,10 @@ const lacking: ReadonlySet<string> = new Set(['ruleset.cut', 'nft.cut', 'nft.cut
 
 /** Files of one node go together: its iptables variants, its families, its sets. */
 async function readNodeRulesets(io: Io, cluster: Cluster, options: ExplainOptions): Promise<Read> {
-  const byNode = new Map<string, string[]>()
-  for (const text of options.ruleset ?? []) {
-    const { node, file } = parseRulesetName(text)
-    if (node !== undefined) requireNode(cluster, node)
-    const owner = node ?? options.node ?? nodeNamedBy(file, cluster) ?? ''
-    byNode.set(owner, [...(byNode.get(owner) ?? []), file])
-  }
+  const byNode = filesByNode(cluster, options.ruleset ?? [], {
+    flag: '--ruleset',
+    ...(options.node !== undefined && { node: options.node }),
+  })
   const rulesets: NodeRuleset[] = []
   const told: Read['told'][number][] = []
   for (const [node, files] of byNode) {
@@ -160,24 +157,6 @@ async function readNodeRulesets(io: Io, cluster: Cluster, options: ExplainOption
     rulesets.push({ ...rules, ...(node !== '' && { node }), files, ...(isIncomplete && { isIncomplete }) })
   }
   return { rulesets, told }
-}
-
-/** `node-a=rules.save`, or a file alone; a path with `=` in a folder's name is no node's name. */
-function parseRulesetName(text: string): { readonly node?: string; readonly file: string } {
-  const match = /^([a-z0-9](?:[-a-z0-9.]*[a-z0-9])?)=(.+)$/.exec(text)
-  if (match === null) {
-    if (!text.startsWith('=')) return { file: text }
-    throw new Failure('usage.bad-argument', `--ruleset ${text} names no node; write NODE=FILE, or FILE alone`)
-  }
-  return { node: String(match[1]), file: String(match[2]) }
-}
-
-/** `dumps/node-a.save` is node-a's where the cluster has a node of that name. */
-function nodeNamedBy(file: string, { nodes }: Cluster): string | undefined {
-  for (let name = basename(file); name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('.')))) {
-    if (nodes.has(name)) return name
-  }
-  return undefined
 }
 
 async function readConntrack(io: Io, path: string): Promise<ConntrackTable> {

@@ -3,6 +3,7 @@ import type { CiliumVersion } from '#model/cilium-version'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import type { Walk, WalkQuestion } from '#model/walk'
+import type { KubeProxyAsked } from './path-kube-proxy'
 
 export const datapaths = ['cilium', 'iptables', 'nftables'] as const
 export type Datapath = (typeof datapaths)[number]
@@ -19,6 +20,8 @@ export type PathAsked = {
   readonly state: readonly GivenState[]
   /** Addresses of devices by node and name, beyond what the objects tell. */
   readonly devices: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>
+  /** Of nodes that run it. */
+  readonly kubeProxy?: KubeProxyAsked
 }
 
 export type Walker = (asked: PathAsked) => Walk

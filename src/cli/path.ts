@@ -12,27 +12,37 @@ import { asDevices } from './maps-options'
 import { addFromOption, addSlicesOption, asNamespace, asNumber, asText, collect, type FromOptions } from './options'
 import { type Datapath, datapaths, type GivenState, type PathAsked, type Walker } from './path-asked'
 import { type PathEnds, readEnds } from './path-ends'
+import { addJourneyOptions, type JourneyOptions, readKubeProxy } from './path-kube-proxy'
 import { printFindings } from './print-findings'
 import { type ClusterInput, readClusterInput, requireNode } from './read-inputs'
 
-type PathOptions = FromOptions & {
-  readonly datapath: Datapath
-  readonly port?: string
-  readonly proto: WalkProtocol
-  readonly sport: number
-  readonly node?: string
-  readonly backend?: string
-  readonly cilium: CiliumVersion
-  readonly device?: PathAsked['devices']
-  readonly reply?: boolean
-  readonly state?: readonly string[]
-  readonly flow?: string
-  readonly namespace: string
-  readonly output: 'text' | 'wide' | 'json' | 'mermaid'
-}
+type PathOptions = FromOptions &
+  JourneyOptions & {
+    readonly datapath: Datapath
+    readonly port?: string
+    readonly proto: WalkProtocol
+    readonly sport: number
+    readonly node?: string
+    readonly backend?: string
+    readonly cilium: CiliumVersion
+    readonly device?: PathAsked['devices']
+    readonly reply?: boolean
+    readonly state?: readonly string[]
+    readonly flow?: string
+    readonly namespace: string
+    readonly output: 'text' | 'wide' | 'json' | 'mermaid'
+  }
 
 /** Each datapath's walker, loaded when it is asked for. Walkers of kube-proxy's nodes hang here. */
-const walkers: Readonly<Partial<Record<Datapath, () => Promise<Walker>>>> = {}
+const walkers: Readonly<Partial<Record<Datapath, () => Promise<Walker>>>> = {
+  iptables: loadJourney,
+  nftables: loadJourney,
+}
+
+async function loadJourney(): Promise<Walker> {
+  const { walkKubeProxy } = await import('./path-journey')
+  return walkKubeProxy
+}
 
 export function addPath(program: Command, { io, end }: CommandContext): void {
   const command = program
@@ -40,7 +50,7 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     .description('walk a packet through the cluster: every hook, look-up, decision and rewrite, node by node')
     .argument('[SOURCE]', 'NS/POD, NS/KIND/NAME, node/NAME, an address, or internet')
     .argument('[TARGET[:PORT]]', 'the same, or NS/svc/NAME')
-  addSlicesOption(addFromOption(command))
+  addJourneyOptions(addSlicesOption(addFromOption(command)))
     .addOption(new Option('--datapath <which>', 'what the nodes run').choices([...datapaths]).default('cilium'))
     .option('--port <port>', 'the number or name of the port; of ICMP the type')
     .addOption(
@@ -117,6 +127,7 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
     cilium: options.cilium,
     state: await readStates(io, options.state ?? []),
     devices: options.device ?? new Map(),
+    ...(options.datapath !== 'cilium' && { kubeProxy: await readKubeProxy(io, input.cluster, options) }),
   })
   printFindings(io, [...input.findings, ...walk.findings])
   printAnswer(io, walk, { options, title: `${source} → ${target}`, notes: ends.notes })

@@ -11,6 +11,10 @@ export const journeyFindings = {
     severity: 'warning',
     meaning: 'A packet passes a node that the input has no Node object of: its addresses are not known.',
   },
+  'path.state-bad-line': {
+    severity: 'warning',
+    meaning: 'A line of the state that was given is no tracked connection; it is left out.',
+  },
 } as const satisfies FindingTable
 
 export function journeyFinding(code: keyof typeof journeyFindings, message: string, hint: string): Finding {

@@ -1,5 +1,6 @@
 /** What one node's hooks did to a packet, a step for each hook that it passed. */
 import { printIp } from '#base/ip'
+import { keyOf } from '#model/meta'
 import type { Hop } from '#model/trace'
 import type { HeaderChange, WalkStep } from '#model/walk'
 import type { Crossing } from './cross-node'
@@ -101,10 +102,12 @@ function stopped({ kind, verdict }: Crossing): { readonly did: string; readonly 
 }
 
 function passed(
-  { crossing, flights: [before] }: Told,
+  told: Told,
   changes: readonly HeaderChange[],
   hops: readonly Hop[],
 ): { readonly did: string; readonly because: string } {
+  const { crossing, flights } = told
+  const [before] = flights
   const [change] = changes
   if (change === undefined) return { did: 'let through', because: 'no rule of this hook stops or changes it' }
   const { tracked } = crossing
@@ -115,12 +118,23 @@ function passed(
       because: `${what}, and translates each of its packets alike`,
     }
   }
-  const rule = hops.findLast(({ before: one, after: other }) => one !== undefined && other !== undefined)
-  const because =
-    change.field === 'destination' ? (rule?.because ?? 'a rule sends it there') : whySource(crossing, hops)
+  const because = change.field === 'destination' ? whyDestination(told, hops) : whySource(crossing, hops)
   const word = change.field === 'destination' ? 'sent to' : 'source becomes'
   const from = change.field === 'destination' ? `, for ${printIp(before.destination)}` : ''
   return { did: `${word} ${change.after}${from}`, because }
+}
+
+function whyDestination({ crossing, flights: [before] }: Told, hops: readonly Hop[]): string {
+  const service = hops.map(serviceNamed).find((name) => name !== undefined)
+  const whose = service === undefined ? 'a rule' : `the rules of Service ${service}`
+  const which = crossing.share < 1 - 1e-9 ? 'one of the endpoints, chosen at random' : 'the endpoint'
+  return `${whose} for ${destinationText(before)}: ${which}`
+}
+
+/** kube-proxy names the Service in comments of iptables rules and in names of nftables chains. */
+function serviceNamed({ rule = '', at }: Hop): string | undefined {
+  const comment = /--comment "?([a-z0-9-]+\/[a-z0-9.-]+)/.exec(rule)?.[1]
+  return comment ?? /^(?:service|external|endpoint)-[A-Z0-9]{8}-([a-z0-9-]+\/[a-z0-9.-]+)\//.exec(at.chain ?? '')?.[1]
 }
 
 function whySource({ sourceNote }: Crossing, hops: readonly Hop[]): string {
