@@ -35,8 +35,9 @@ export function addAgentAttach(agent: Command, { io, end }: CommandContext): voi
     )
   addBpffsOption(command)
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'json']).default('text'))
-    .action(async (name: string, options: AttachOptions) => {
-      end(await runAttach(io, name, options))
+    .action(async (name: string) => {
+      // Options that `agent` has as well are taken by it, wherever they stand.
+      end(await runAttach(io, name, command.optsWithGlobals<AttachOptions>()))
     })
 }
 

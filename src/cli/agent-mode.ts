@@ -21,8 +21,9 @@ export function addAgentMode(agent: Command, { io, end }: CommandContext): void 
     )
   addBpffsOption(command)
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'json']).default('text'))
-    .action(async (mode: Mode | undefined, options: ModeOptions) => {
-      end(await runMode(io, mode, options))
+    .action(async (mode: Mode | undefined) => {
+      // Options that `agent` has as well are taken by it, wherever they stand.
+      end(await runMode(io, mode, command.optsWithGlobals<ModeOptions>()))
     })
 }
 

@@ -30,7 +30,10 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan flows --from-pod shop/web --port 443 --follow',
   ],
   who: ['portolan who 10.244.1.5 --at 2026-07-23T10:00:00Z', 'portolan who 10.244.1.5 --at 15m -o wide'],
-  agent: ['portolan agent attach host0 --mode enforce', 'portolan agent mode'],
+  agent: [
+    'portolan agent --node node-a --from policies/ --status status/ --mode enforce',
+    'portolan agent attach host0 --mode enforce',
+  ],
   'agent attach': [
     'portolan agent attach host0 --bpffs /run/portolan/bpf --mode enforce',
     'portolan agent attach eth0 --netns /var/run/netns/cni-1234 -o json',

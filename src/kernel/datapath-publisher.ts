@@ -31,7 +31,12 @@ export type PolicyContent = {
   readonly entries: readonly Entry[]
 }
 
-export type PublishRequest = Place & { readonly token: bigint; readonly policy: PolicyContent }
+export type PublishRequest = Place & {
+  readonly token: bigint
+  readonly policy: PolicyContent
+  /** Takes new counter rows also for rules that had some: another compiler's counts are not continued. */
+  readonly startsAtZero?: boolean
+}
 
 /** What is bound; the content is unknown when its pin was lost, until it is published anew. */
 export type Published = Place & { readonly mapId: number; readonly snapshot?: Snapshot }
@@ -63,7 +68,7 @@ export function publisherOf(tools: SnapshotTools): Publisher {
       unbind(tools, place)
       forget(tools, { rows, bound }, place)
     },
-    published: (place) => bound.get(nameOf(place)),
+    published: (place) => lookAgain(tools, { rows, bound }, place),
     sweep,
     sweepWhenDue(now) {
       if (sweptAt !== undefined && now - sweptAt < sweepMilliseconds) return 0
@@ -95,6 +100,19 @@ function adopt(tools: SnapshotTools, rows: RowPool): Map<string, Published> {
     }
   }
   return bound
+}
+
+/** The kernel's table is asked: what another process unbound or bound there is not what was published. */
+function lookAgain(tools: SnapshotTools, state: State, place: Place): Published | undefined {
+  const known = state.bound.get(nameOf(place))
+  const mapId = boundMapId(tools, place)
+  if (known?.mapId === mapId) return known
+  forget(tools, state, place)
+  if (mapId === undefined) return undefined
+  const { slot, direction } = place
+  const foreign: Published = { slot, direction, mapId }
+  state.bound.set(nameOf(place), foreign)
+  return foreign
 }
 
 function publish(tools: SnapshotTools, state: State, requests: readonly PublishRequest[]): readonly Published[] {
@@ -142,7 +160,8 @@ function buildSnapshot({ rows, bound }: State, request: PublishRequest, { public
   const { policy, token, direction } = request
   const before = bound.get(nameOf(request))?.snapshot
   const isSame = before?.policyUid === policy.uid && before.token === token
-  const kept = new Map(isSame ? before.rules.map((rule) => [keyOf(rule), rule.counterRow]) : [])
+  const isCountedOn = isSame && request.startsAtZero !== true
+  const kept = new Map(isCountedOn ? before.rules.map((rule) => [keyOf(rule), rule.counterRow]) : [])
   const hashed = policy.rules.map(({ name, action }) => ({ nameHash: ruleNameHash(name), action }))
   const fresh = [...rows.take(hashed.filter((rule) => !kept.has(keyOf(rule))).length)]
   taken.push(...fresh)

@@ -45,9 +45,10 @@ function parseObject(kind: ApiKind, root: Fields, meta: Meta): AnyObject {
   const problems = hold.told.map((problem) => nameRule(problem, spec))
   for (const problem of problems) tell(root, problem)
   const status = parseStatus(kind, root)
+  const generation = generationOf(root)
   return {
-    meta,
-    generation: generationOf(root) ?? 1,
+    meta: generation === undefined ? { ...meta, assumed: [...meta.assumed, 'metadata.generation'] } : meta,
+    generation: generation ?? 1,
     ...(problems.length === 0 && { spec: read }),
     ...(status !== undefined && { status }),
     problems,

@@ -1,0 +1,21 @@
+/** What the agent needs of a datapath: the kernel's, or a working model of it. */
+import type { Datapath, HeldInterface } from '#kernel/datapath'
+
+export type AgentDatapath = Pick<
+  Datapath,
+  | 'interfaces'
+  | 'dropGone'
+  | 'hold'
+  | 'publish'
+  | 'unbind'
+  | 'published'
+  | 'sweepWhenDue'
+  | 'mode'
+  | 'setMode'
+  | 'readRule'
+  | 'readFallbacks'
+  | 'close'
+> & {
+  /** Whether an interface is one of the agent's own network namespace. */
+  readonly isHere: (held: HeldInterface) => boolean
+}

@@ -1,0 +1,31 @@
+/** What an agent is given: its node, where objects come from and statuses go, the datapath, a clock and a log. */
+import type { EnforcedMode } from '#compile/traffic-policy/datapath-maps'
+import type { NodeMode } from '#enforce/node-view'
+import type { WatchObjects } from '#sources/watch-source'
+import type { AgentClock } from './agent-clock'
+import type { AgentDatapath } from './agent-datapath'
+import type { AgentLog } from './agent-log'
+import type { StatusSink } from './status-sink'
+
+export type AgentOptions = {
+  readonly node: string
+  readonly objects: WatchObjects
+  readonly status: StatusSink
+  /** Throws a Failure where there can be none, as without privileges. */
+  readonly open: () => AgentDatapath
+  /** The mode of a node whose datapath could not be opened. */
+  readonly modeWithout: () => NodeMode
+  /** Set at the start; without it the node's mode stays what it is. */
+  readonly mode?: EnforcedMode
+  /** Calls `wake` when interfaces or what is attached to them may have changed. */
+  readonly interfaces: (wake: (change: InterfaceChange) => void) => { readonly close: () => void }
+  readonly clock: AgentClock
+  readonly log: AgentLog
+}
+
+export type InterfaceChange = {
+  /** Undefined where it may be any. */
+  readonly name?: string
+  /** Something may have gone: what is held is looked at. */
+  readonly mayBeGone: boolean
+}

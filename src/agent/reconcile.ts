@@ -1,0 +1,109 @@
+/** One pass over a node: looks at what is there, plans, carries out, and says what each direction came to. */
+import type { Direction } from '#compile/traffic-policy/entry'
+import type { DirectionState } from '#enforce/plan-direction'
+import { bothDirections, type NodePlan, type NodeRow, planNode, planWithoutDatapath } from '#enforce/plan-node'
+import type { WantedInterface } from '#enforce/wanted-node'
+import type { AgentDatapath } from './agent-datapath'
+import type { AgentLog } from './agent-log'
+import { learnNames, type NameBook } from './build-view'
+import { type CarriedOut, carryOut, settle } from './carry-out'
+
+export type PassFacts = {
+  readonly wanted: readonly WantedInterface[]
+  readonly datapath: AgentDatapath | undefined
+  /** Why there is no datapath. */
+  readonly why: string
+  readonly isPartial: boolean
+  readonly isResync: boolean
+  readonly looksForGone: boolean
+  readonly now: number
+  readonly memory: Memory
+  readonly log: AgentLog
+}
+
+/** From one pass to the next: names, and what was told already. */
+export type Memory = {
+  readonly book: NameBook
+  readonly unreadable: Set<number>
+  /** By place. */
+  readonly failures: Map<string, string>
+}
+
+export function newMemory(): Memory {
+  return { book: new Map(), unreadable: new Set(), failures: new Map() }
+}
+
+export type InterfaceState = {
+  readonly wanted: WantedInterface
+  readonly directions: Readonly<Record<Direction, DirectionState>>
+}
+
+export type Pass = {
+  readonly plan: NodePlan
+  readonly states: readonly InterfaceState[]
+  /** False where something is worth another try soon: an interface without its row, a step that failed. */
+  readonly isReady: boolean
+}
+
+export function reconcile(facts: PassFacts): Pass {
+  const { wanted, datapath, why, memory } = facts
+  if (datapath === undefined) return finish(planWithoutDatapath(wanted, why), nothingDone)
+  dropGone(facts, datapath)
+  const rows = readRows(datapath)
+  noteUnreadable(facts, datapath, rows)
+  const { isPartial, isResync } = facts
+  const plan = planNode(wanted, { rows, boundAt: datapath.published, isPartial, isResync })
+  const done = carryOut(datapath, plan)
+  learnNames(memory.book, plan)
+  sweepPins(facts, datapath)
+  noteWork(facts, done)
+  return finish(plan, done)
+}
+
+const nothingDone: CarriedOut = { published: 0, unbound: [], failures: new Map() }
+
+function finish(plan: NodePlan, { failures }: CarriedOut): Pass {
+  const states = plan.interfaces.map((one) => ({ wanted: one.wanted, directions: settle(one, failures) }))
+  const isWaiting = plan.interfaces.some(({ wanted, row }) => row === undefined && wanted.takenBy === undefined)
+  return { plan, states, isReady: !isWaiting && failures.size === 0 }
+}
+
+function dropGone({ looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
+  if (!looksForGone) return
+  for (const { name, slot } of datapath.dropGone()) log.info({ interface: name, slot }, 'an interface is gone')
+  datapath.hold()
+}
+
+function readRows(datapath: AgentDatapath): readonly NodeRow[] {
+  return datapath.interfaces().map((held) => {
+    const { slot, token, name } = held
+    return { slot, token, name, isHere: datapath.isHere(held) }
+  })
+}
+
+/** Verdicts stay as they are until it is published anew, or unbound. */
+function noteUnreadable({ memory, log }: PassFacts, datapath: AgentDatapath, rows: readonly NodeRow[]): void {
+  for (const { slot, name } of rows) {
+    for (const direction of bothDirections) {
+      const bound = datapath.published({ slot, direction })
+      if (bound === undefined || bound.snapshot !== undefined || memory.unreadable.has(bound.mapId)) continue
+      memory.unreadable.add(bound.mapId)
+      log.warn({ interface: name, direction }, 'what is bound has lost its pin and cannot be read: it counts as empty')
+    }
+  }
+}
+
+function sweepPins({ now, log }: PassFacts, datapath: AgentDatapath): void {
+  const swept = datapath.sweepWhenDue(now)
+  if (swept > 0) log.info({ pins: swept }, 'pins of what is bound nowhere are removed')
+}
+
+function noteWork({ memory, log }: PassFacts, { published, unbound, failures }: CarriedOut): void {
+  if (published > 0 || unbound.length > 0) log.info({ published, unbound: unbound.length }, 'reconciled')
+  for (const place of memory.failures.keys()) if (!failures.has(place)) memory.failures.delete(place)
+  for (const [place, failure] of failures) {
+    if (memory.failures.get(place) === failure) continue
+    memory.failures.set(place, failure)
+    log.warn({ place, failure }, 'a step failed and is tried again')
+  }
+}

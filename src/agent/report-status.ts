@@ -1,0 +1,119 @@
+/** What the node says of its bindings: written when it says something else, as a sign of life, and taken back. */
+import { Failure } from '#base/failure'
+import { describeProblems } from '#compile/traffic-policy/compile-policy'
+import type { NodeMode } from '#enforce/node-view'
+import type { DirectionState } from '#enforce/plan-direction'
+import { heartbeatDue, nextEntry, type StatusEntry } from '#enforce/status-entry'
+import type { Cluster } from '#model/cluster'
+import type { TrafficPolicyBinding } from '#model/traffic-policy'
+import { printStatusPatch, type StatusObject } from '#wire/status-file'
+import type { AgentLog } from './agent-log'
+import type { InterfaceState } from './reconcile'
+import type { StatusSink } from './status-sink'
+
+export type ReportFacts = {
+  readonly cluster: Pick<Cluster, 'trafficPolicyBindings'>
+  /** Objects were read in part: an entry is not taken back because its binding is not there. */
+  readonly isPartial: boolean
+  readonly states: readonly InterfaceState[]
+  readonly mode: NodeMode
+  readonly now: number
+}
+
+export type Report = {
+  /** When the next heartbeat is due; undefined with no entry. */
+  readonly heartbeatAt?: number
+  readonly isWritten: boolean
+}
+
+export type Reporter = { readonly report: (facts: ReportFacts) => Promise<Report> }
+
+type Written = { readonly object: StatusObject; readonly entry: StatusEntry }
+type Said = {
+  readonly object: StatusObject
+  readonly generation: number
+  readonly directions: InterfaceState['directions']
+}
+
+type Options = { readonly node: string; readonly status: StatusSink; readonly log: AgentLog }
+
+export async function openReporter({ node, status, log }: Options): Promise<Reporter> {
+  const written = new Map<string, Written>()
+  for (const { metadata, status: said } of await status.load()) {
+    const entry = said.nodes.find((one) => one.node === node)
+    if (entry !== undefined) written.set(nameOf(metadata), { object: metadata, entry })
+  }
+  let trouble = ''
+  /** What cannot be written now is written at a later pass: what was written last is remembered, not what was tried. */
+  const attempt = async (work: () => Promise<void>): Promise<boolean> => {
+    try {
+      await work()
+      trouble = ''
+      return true
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      if (error.message !== trouble) log.error(error.message)
+      trouble = error.message
+      return false
+    }
+  }
+  return {
+    async report({ cluster, isPartial, states, mode, now }) {
+      const said = [...states.flatMap(ofBinding), ...refusedBindings(cluster, states, written)]
+      let isWritten = true
+      for (const { object, generation, directions } of said) {
+        const known = written.get(nameOf(object))
+        const before = known?.object.uid === object.uid ? known?.entry : undefined
+        const entry = nextEntry({ node, mode, generation, directions, before, now })
+        if (entry === undefined) continue
+        const ok = await attempt(() => status.write(printStatusPatch(object, entry)))
+        if (ok) written.set(nameOf(object), { object, entry })
+        else isWritten = false
+      }
+      const names = new Set(said.map(({ object }) => nameOf(object)))
+      for (const [name, { object }] of written) {
+        if (names.has(name) || isPartial) continue
+        const ok = await attempt(() => status.remove(object))
+        if (ok) written.delete(name)
+        else isWritten = false
+      }
+      const beats = [...written.values()].flatMap(({ entry }) => heartbeatDue(entry) ?? [])
+      return { isWritten, ...(beats.length > 0 && { heartbeatAt: Math.min(...beats) }) }
+    },
+  }
+}
+
+function nameOf({ namespace, name }: StatusObject): string {
+  return `${namespace}/${name}`
+}
+
+function ofBinding({ wanted, directions }: InterfaceState): readonly Said[] {
+  const { binding } = wanted
+  if (binding === undefined) return []
+  const { generation, ...object } = binding
+  return [{ object, generation, directions }]
+}
+
+/** A binding that was acted on and is now one that the API server would refuse: its attachment has the built-in policy. */
+function refusedBindings(
+  { trafficPolicyBindings }: ReportFacts['cluster'],
+  states: readonly InterfaceState[],
+  written: ReadonlyMap<string, Written>,
+): readonly Said[] {
+  const isSaid = new Set(states.map(({ wanted }) => (wanted.binding === undefined ? '' : nameOf(wanted.binding))))
+  return [...written.keys()].flatMap((name) => {
+    const binding = trafficPolicyBindings.get(name)
+    if (binding === undefined || binding.spec !== undefined || isSaid.has(name)) return []
+    const state: DirectionState = {
+      state: 'Failed',
+      message: `the binding cannot be read: ${describeProblems(binding.problems)}`,
+    }
+    return [
+      { object: objectOf(binding), generation: binding.generation, directions: { ingress: state, egress: state } },
+    ]
+  })
+}
+
+function objectOf({ meta: { namespace, name, uid } }: TrafficPolicyBinding): StatusObject {
+  return { namespace, name, ...(uid !== undefined && { uid }) }
+}

@@ -1,0 +1,166 @@
+/** The node's loop: reconciles at once when something changes, again every five minutes, and sooner where something is not ready. */
+import { Failure } from '#base/failure'
+import type { NodeView } from '#enforce/node-view'
+import type { NodePlan } from '#enforce/plan-node'
+import { type WantedInterface, wantedOfNode } from '#enforce/wanted-node'
+import type { ObjectsRead } from '#sources/watch-source'
+import type { AgentClock } from './agent-clock'
+import type { AgentLog } from './agent-log'
+import type { AgentOptions } from './agent-options'
+import { viewInterface } from './build-view'
+import { openHolder } from './datapath-holder'
+import { newMemory, reconcile } from './reconcile'
+import { openReporter } from './report-status'
+
+export type RunningAgent = {
+  readonly view: () => NodeView
+  /** Waits until there is nothing to do before the next event or timer. */
+  readonly settled: () => Promise<void>
+  /** Everything stays as it is bound: a dead agent leaves enforcement standing. */
+  readonly stop: () => Promise<void>
+}
+
+const resyncMs = 5 * 60_000
+const retryMs = 5000
+
+/** A second agent of the same datapath is refused: the Failure is thrown. */
+export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
+  const { node, clock, log } = options
+  const holder = openHolder(options)
+  const reporter = await openReporter(options)
+  const memory = newMemory()
+  const { book } = memory
+  const loop = openLoop(clock, log, pass)
+  let read: ObjectsRead | undefined
+  let wanted: readonly WantedInterface[] = []
+  let plan: NodePlan | undefined
+  let resyncAt = clock.now()
+  let mayBeGone = true
+  let counterReadErrors = 0
+
+  const objects = options.objects({
+    take(next) {
+      read = next
+      wanted = wantedOfNode(next.cluster, node)
+      loop.wake()
+    },
+    tell: (trouble) => log.warn(trouble),
+  })
+  const interfaces = options.interfaces((change) => {
+    const isOurs = change.name === undefined || wanted.some((one) => one.interface === change.name)
+    if (!isOurs && !change.mayBeGone) return
+    mayBeGone ||= change.mayBeGone
+    loop.wake()
+  })
+
+  /** Nothing is decided before the objects were read once: an empty list would unbind everything. */
+  async function pass(): Promise<number> {
+    const now = clock.now()
+    holder.retry(now)
+    if (read === undefined) return holder.nextTry() ?? now + resyncMs
+    const isResync = now >= resyncAt
+    if (isResync) {
+      resyncAt = now + resyncMs
+      objects.refresh()
+    }
+    const done = reconcile({
+      wanted,
+      datapath: holder.datapath(),
+      why: holder.why(),
+      isPartial: read.isPartial,
+      isResync,
+      looksForGone: isResync || mayBeGone,
+      now,
+      memory,
+      log,
+    })
+    plan = done.plan
+    mayBeGone = false
+    const report = await reporter.report({
+      cluster: read.cluster,
+      isPartial: read.isPartial,
+      states: done.states,
+      mode: holder.mode(),
+      now,
+    })
+    const isReady = done.isReady && report.isWritten
+    const times = [resyncAt, report.heartbeatAt, holder.nextTry(), isReady ? undefined : now + retryMs]
+    return Math.min(...times.filter((time) => time !== undefined))
+  }
+
+  loop.wake()
+  return {
+    view: () => {
+      const datapath = holder.datapath()
+      const missed = (): void => {
+        counterReadErrors += 1
+      }
+      const views =
+        datapath === undefined
+          ? []
+          : (plan?.interfaces ?? []).flatMap((one) => viewInterface(one, { datapath, book, missed }) ?? [])
+      return { node, mode: holder.mode(), interfaces: views, counterReadErrors }
+    },
+    settled: loop.settled,
+    stop: async () => {
+      objects.close()
+      interfaces.close()
+      await loop.stop()
+      holder.close()
+    },
+  }
+}
+
+type Loop = {
+  readonly wake: () => void
+  readonly settled: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Passes never overlap; one that was woken meanwhile follows the other. `pass` returns when the next is due. */
+function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>): Loop {
+  let isWanted = false
+  let isStopped = false
+  let running: Promise<void> | undefined
+  let cancel = (): void => {}
+
+  async function run(): Promise<void> {
+    // Changes of one moment, such as the events of one burst, are one pass.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (isWanted && !isStopped) {
+      isWanted = false
+      cancel()
+      const next = await guarded()
+      if (!isStopped && !isWanted) cancel = clock.after(Math.max(0, next - clock.now()), wake)
+    }
+    running = undefined
+  }
+
+  async function guarded(): Promise<number> {
+    try {
+      return await pass()
+    } catch (error) {
+      // One thing that nobody thought of must not end the service of all the rest.
+      const isKnown = error instanceof Failure
+      log.error({ err: error }, isKnown ? 'reconciling failed' : 'reconciling failed: this is a bug of Portolan')
+      return clock.now() + retryMs
+    }
+  }
+
+  function wake(): void {
+    isWanted = true
+    if (!isStopped) running ??= run()
+  }
+
+  return {
+    wake,
+    settled: async () => {
+      while (running !== undefined) await running
+    },
+    stop: async () => {
+      isStopped = true
+      cancel()
+      while (running !== undefined) await running
+    },
+  }
+}

@@ -1,0 +1,163 @@
+/** `portolan agent --node N`: the loop of a node, until it is interrupted; what it has bound stays. */
+import { resolve, sep } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Failure } from '#base/failure'
+import { parseEndpoint, printIp } from '#base/ip'
+import { type EnforcedMode, modeNumbers } from '#compile/traffic-policy/datapath-maps'
+import type { NodeView } from '#enforce/node-view'
+import { addBpffsOption, type BpffsOption } from './bpffs-option'
+import type { CommandContext, ExitCode } from './command'
+import type { Io } from './io'
+import { addFromOption, asBoolean } from './options'
+import { version } from './version'
+
+type Listen = { readonly address: string; readonly port: number } | 'none'
+
+export type AgentFlags = BpffsOption & {
+  readonly node?: string
+  readonly from?: readonly string[]
+  readonly status?: string
+  readonly mode?: EnforcedMode
+  readonly trafficPolicy?: boolean
+  readonly role: 'node' | 'route-reflector'
+  readonly metricsListen: Listen
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+}
+
+export function addAgentRun(agent: Command, { io, end }: CommandContext): void {
+  addFromOption(agent.option('--node <name>', 'the node that this is; the loop starts with it', asNode))
+  agent
+    .option('--status <dir>', 'where to write what this node says of its bindings, a file each')
+    .addOption(
+      new Option('--mode <mode>', 'set the node’s mode at the start (default: it stays what it is)')
+        .choices(Object.keys(modeNumbers))
+        .env('GALACTIC_CNI_TRAFFIC_POLICY'),
+    )
+    .addOption(
+      new Option('--traffic-policy [true|false]', 'whether policies are installed (default: true on a node)')
+        .argParser(asBoolean)
+        .preset('true')
+        .env('GALACTIC_ROUTER_TRAFFIC_POLICY'),
+    )
+    .addOption(
+      new Option('--role <role>', 'a route reflector forwards no packets and refuses traffic policy')
+        .choices(['node', 'route-reflector'])
+        .default('node'),
+    )
+  addBpffsOption(agent)
+    .option('--metrics-listen <ip:port>', 'where metrics are served, or none (default: 127.0.0.1:9179)', asListen)
+    .addOption(
+      new Option('--log-level <level>', 'least important lines of the log')
+        .choices(['debug', 'info', 'warn', 'error', 'silent'])
+        .default('info'),
+    )
+    .action(async (flags: AgentFlags) => {
+      end(await runAgent(io, flags))
+    })
+}
+
+/** As the API server names nodes (RFC 1123). */
+function asNode(text: string): string {
+  if (text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text)) return text
+  throw new InvalidArgumentError(`"${text}" is no node's name: a-z, 0-9, "-" and ".".`)
+}
+
+function asListen(text: string): Listen {
+  if (text === 'none') return 'none'
+  const parsed = parseEndpoint(text.replace(/^localhost:/, '127.0.0.1:'))
+  if (parsed?.port !== undefined) return { address: printIp(parsed.ip), port: parsed.port }
+  throw new InvalidArgumentError('write IP:PORT such as 127.0.0.1:9179, [IP]:PORT for IPv6, or none.')
+}
+
+async function runAgent(io: Io, flags: AgentFlags): Promise<ExitCode> {
+  const { node, role, trafficPolicy = role === 'node' } = flags
+  if (node === undefined) {
+    throw new Failure('usage.bad-argument', 'no node is named; add --node with its name, or see portolan agent --help')
+  }
+  if (role === 'route-reflector' && trafficPolicy) {
+    throw new Failure(
+      'usage.bad-argument',
+      'a route reflector forwards no packets, so that there is nothing to enforce; leave out --traffic-policy (or GALACTIC_ROUTER_TRAFFIC_POLICY), or --role route-reflector',
+    )
+  }
+  const { openLog } = await import('#broker/log')
+  const log = openLog(io.err, flags.logLevel)
+  const interrupted = interruption()
+  const agent = trafficPolicy ? await startPolicy(io, { ...flags, node }, log) : idleAgent(node)
+  try {
+    const metrics = await serveMetrics(flags.metricsListen, agent.view)
+    const work = trafficPolicy ? `traffic policy in mode ${agent.view().mode}` : 'traffic policy is off'
+    const place = metrics === undefined ? '' : `; metrics on ${metrics.url}/metrics`
+    io.out(`portolan agent ${version} on ${node}: ${work}${place}\n`)
+    const signal = await interrupted
+    log.info({ signal }, 'the agent ends; what is bound stays')
+    await metrics?.stop()
+    return 0
+  } finally {
+    await agent.stop()
+  }
+}
+
+type Agent = { readonly view: () => NodeView; readonly stop: () => Promise<void> }
+
+function idleAgent(node: string): Agent {
+  return { view: () => ({ node, mode: 'unknown', interfaces: [], counterReadErrors: 0 }), stop: async () => {} }
+}
+
+type Log = ReturnType<typeof import('#broker/log').openLog>
+
+async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }, log: Log): Promise<Agent> {
+  const { node, from = [], status, bpffs: folder, mode } = flags
+  await checkPaths(from, status)
+  const { startAgent } = await import('#agent/start-agent')
+  const { systemClock } = await import('#agent/agent-clock')
+  const { noStatus, statusFiles } = await import('#agent/status-sink')
+  const { modeOfKernel, openKernelDatapath, watchInterfaces } = await import('#agent/kernel-datapath')
+  const { watchFiles } = await import('#sources/watch-files')
+  const { nativeOf } = await import('#kernel/faults')
+  const faults = process.env.PORTOLAN_FAULTS ?? ''
+  if (faults !== '') log.warn({ faults }, 'faults are injected by PORTOLAN_FAULTS')
+  const place = { folder, native: () => nativeOf(faults) }
+  return startAgent({
+    node,
+    objects: watchFiles(from, { stdin: io.stdin }),
+    status: status === undefined ? noStatus : statusFiles(status, node),
+    open: () => openKernelDatapath(place),
+    modeWithout: () => modeOfKernel(place),
+    ...(mode !== undefined && { mode }),
+    interfaces: watchInterfaces(place, log),
+    clock: systemClock,
+    log,
+  })
+}
+
+/** A path that is not there at the start is a slip; one that goes later is waited for. */
+async function checkPaths(from: readonly string[], status: string | undefined): Promise<void> {
+  if (from.length === 0) {
+    throw new Failure('usage.bad-argument', 'no objects are named; add --from with a file or folder of policies')
+  }
+  const { kindOfPath } = await import('#sources/read-text')
+  for (const path of from) {
+    if (path === '-') continue
+    const isFolder = (await kindOfPath(path)) === 'folder'
+    if (!isFolder || status === undefined) continue
+    if (`${resolve(status)}${sep}`.startsWith(`${resolve(path)}${sep}`)) {
+      throw new Failure(
+        'usage.bad-argument',
+        `--status ${status} lies in ${path}, from which objects are read; give it a folder elsewhere`,
+      )
+    }
+  }
+}
+
+async function serveMetrics(listen: Listen | undefined, view: () => NodeView) {
+  if (listen === 'none') return undefined
+  const { startMetrics } = await import('#agent/metrics-server')
+  return startMetrics({ view, version, ...(listen !== undefined && { listen }) })
+}
+
+function interruption(): Promise<string> {
+  return new Promise((done) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done(signal))
+  })
+}

@@ -1,0 +1,208 @@
+/** Objects in files and folders, read again when they change; what cannot be read any more counts on as it was read last. */
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { Failure } from '#base/failure'
+import type { Finding } from '#base/finding'
+import { buildCluster } from '#manifests/build-cluster'
+import { parseManifestText } from '#manifests/parse-text'
+import type { RawObject } from '#manifests/text/raw-object'
+import { listFolder } from './list-folder'
+import { kindOfPath, progressOf, type ReadOptions, readPath } from './read-text'
+import { watchFolders } from './watch-folders'
+import type { Watch, WatchHandlers, WatchObjects } from './watch-source'
+
+export type FileWatchOptions = ReadOptions & {
+  /** Milliseconds without a change before the files are read: what is being written is not read by half. */
+  readonly quietMs?: number
+}
+
+/** What is known of one file. */
+type Known = {
+  /** Of the text that was read last, whether it was of use or not; empty where it may change unnoticed. */
+  readonly stamp: string
+  readonly objects: readonly RawObject[]
+  readonly findings: readonly Finding[]
+  /** It was never read whole. */
+  readonly isPartial: boolean
+  /** Why what stands there now is not used. */
+  readonly trouble?: string
+}
+
+const usualQuietMs = 10
+/** What is being written may be unreadable for a moment: only what stays so is told. */
+const patienceMs = 500
+/** A file system's clock may stand still that long between two writes. */
+const stampDoubtMs = 100
+
+/** Each file is one of the paths, or lies in a folder that is; `-` is read once. */
+export function watchFiles(paths: readonly string[], options: FileWatchOptions = {}): WatchObjects {
+  return (handlers) => startWatch(paths, options, handlers)
+}
+
+function startWatch(paths: readonly string[], options: FileWatchOptions, handlers: WatchHandlers): Watch {
+  const known = new Map<string, Known>()
+  const told = new Map<string, string>()
+  let timer: NodeJS.Timeout | undefined
+  let patience: NodeJS.Timeout | undefined
+  let scanning: Promise<void> | undefined
+  let isAgain = false
+  let isFirst = true
+  let isClosed = false
+  const folders = watchFolders(() => schedule(options.quietMs ?? usualQuietMs))
+
+  function schedule(ms: number): void {
+    if (isClosed) return
+    clearTimeout(timer)
+    timer = setTimeout(start, ms)
+  }
+
+  function start(): void {
+    isAgain = scanning !== undefined
+    scanning ??= scan().finally(() => {
+      scanning = undefined
+      if (isAgain) start()
+    })
+  }
+
+  async function scan(): Promise<void> {
+    isAgain = false
+    const troubles = new Map<string, string>()
+    const { files, isPartial, places } = await listFiles(paths, known, troubles)
+    folders.watch(places)
+    let isChanged = isFirst || [...known.keys()].some((file) => !files.includes(file))
+    for (const file of [...known.keys()]) if (!files.includes(file)) known.delete(file)
+    for (const file of files) {
+      const before = known.get(file)
+      const now = await readAgain(file, before, options)
+      isChanged ||= now.objects !== before?.objects
+      known.set(file, now)
+      if (now.trouble !== undefined) troubles.set(file, now.trouble)
+    }
+    if (isClosed) return
+    tellTroubles(troubles)
+    if (!isChanged) return
+    isFirst = false
+    const all = files.flatMap((file) => known.get(file) ?? [])
+    const built = buildCluster(all.flatMap(({ objects }) => objects))
+    handlers.take({
+      cluster: built.value,
+      findings: [...all.flatMap(({ findings }) => findings), ...built.findings],
+      isPartial: isPartial || all.some((one) => one.isPartial),
+    })
+  }
+
+  /** At the second look, but for the first reading of all, which nobody was writing to. */
+  function tellTroubles(troubles: ReadonlyMap<string, string>): void {
+    clearTimeout(patience)
+    const isNews = [...troubles].some(([place, trouble]) => told.get(place) !== trouble)
+    for (const place of told.keys()) if (!troubles.has(place)) told.delete(place)
+    if (!isNews) return
+    const tell = (): void => {
+      for (const [place, trouble] of troubles) {
+        if (told.get(place) === trouble) continue
+        told.set(place, trouble)
+        handlers.tell(trouble)
+      }
+    }
+    if (isFirst) tell()
+    else patience = setTimeout(tell, patienceMs)
+  }
+
+  start()
+  return {
+    refresh: () => schedule(0),
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      clearTimeout(patience)
+      folders.close()
+    },
+  }
+}
+
+type Listed = {
+  readonly files: readonly string[]
+  /** A path of the command line could not be looked at, and nothing of it is known. */
+  readonly isPartial: boolean
+  /** What is to be watched. */
+  readonly places: readonly string[]
+}
+
+async function listFiles(
+  paths: readonly string[],
+  known: ReadonlyMap<string, Known>,
+  troubles: Map<string, string>,
+): Promise<Listed> {
+  const files: string[] = []
+  let isPartial = false
+  for (const path of paths) {
+    try {
+      const isFolder = path !== '-' && (await kindOfPath(path)) === 'folder'
+      files.push(...(isFolder ? (await listFolder(path)).files : [path]))
+    } catch (error) {
+      troubles.set(path, `${sentenceOf(error)}; what was read of it before counts on`)
+      // A folder that is away for a moment takes nothing with it.
+      const before = [...known.keys()].filter((file) => file === path || file.startsWith(`${path}/`))
+      files.push(...before)
+      isPartial ||= before.length === 0
+    }
+  }
+  const places = [...paths, ...files].filter((path) => path !== '-').map((path) => resolve(path))
+  return { files: [...new Set(files)], isPartial, places }
+}
+
+async function readAgain(file: string, before: Known | undefined, options: FileWatchOptions): Promise<Known> {
+  if (file === '-' && before !== undefined) return before
+  const stamp = file === '-' ? 'once' : await stampOf(file)
+  if (before !== undefined && stamp !== '' && stamp === before.stamp) return before
+  const { objects, findings, trouble, isForeign } = await readNow(file, options)
+  if (trouble === undefined) return { stamp, objects, findings, isPartial: false }
+  if (before !== undefined && !before.isPartial) {
+    const kept = before.objects.length > 0 ? '; what was read of it before counts on' : ''
+    return { ...before, stamp, trouble: `${trouble}${kept}` }
+  }
+  return { stamp, objects, findings, isPartial: !isForeign, trouble }
+}
+
+/** Empty where the file was written just now: a second write in the same tick would have the same stamp. */
+async function stampOf(file: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(file)
+    if (Math.abs(Date.now() - ctimeMs) < stampDoubtMs) return ''
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`
+  } catch {
+    return ''
+  }
+}
+
+type ReadNow = Pick<Known, 'objects' | 'findings' | 'trouble'> & {
+  /** It is readable, and holds no objects, nor ever did. */
+  readonly isForeign: boolean
+}
+
+async function readNow(file: string, options: FileWatchOptions): Promise<ReadNow> {
+  const nothing = { objects: [], findings: [] }
+  try {
+    const { decoded, name } = await readPath(file, options, progressOf(options))
+    if (decoded.kind === 'foreign') return { ...nothing, isForeign: true, trouble: `${name} ${decoded.message}` }
+    const parsed = parseManifestText(decoded.text, file)
+    const { refusal } = parsed
+    if (refusal !== undefined) {
+      const isForeign = refusal.reason === 'foreign' || refusal.reason === 'empty'
+      return { ...nothing, isForeign, trouble: `${name} is not used: ${refusal.message}` }
+    }
+    const { value: objects, findings } = parsed
+    const broken = findings.find(({ code }) => code === 'manifest.broken-document')
+    if (broken === undefined) return { objects, findings, isForeign: false }
+    const trouble = `${name} is not used whole: line ${broken.origin?.line}: ${broken.message}`
+    return { objects, findings, isForeign: false, trouble }
+  } catch (error) {
+    return { ...nothing, isForeign: false, trouble: sentenceOf(error) }
+  }
+}
+
+/** Bugs go on as what they are. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof Failure) return error.message
+  throw error
+}
