@@ -2,7 +2,7 @@
 import { type Ip, isSameIp, parseIp } from '#base/ip'
 import type { Hop, Verdict } from '#model/trace'
 import { flattenHops } from '../flatten-hops'
-import { textOfRule } from '../hop-rule'
+import { commentOf, describeRule, isIptablesRule, textOfRule } from '../hop-rule'
 import { parseNatRange } from '../nat-range'
 import type { Translation, Way } from '../path'
 import type { Question } from '../question'
@@ -98,14 +98,21 @@ function endOf(input: CrossInput, { path, delivered }: Outcome, tracked: Tracked
   }
   if (!fields.isSnat || sourceNat === undefined) return { after: sent }
   const { source, note } = newSource(input, { sent, sourceNat, given: fields.source, delivered })
-  const isRandom = /--random|fully-random| random/.test(textOfRule(sourceNat.rule) ?? '') || isRandomTail(path)
+  const isRandom = isRandomTail(path)
   const after = { ...sent, source }
-  if (isIcmp(flight) || isSameIp(source, flight.source)) return { after, sourceNote: note }
+  const why = `${whyMasked(sourceNat)}: ${note}`
+  if (isIcmp(flight) || isSameIp(source, flight.source)) return { after, sourceNote: why }
   const { port, note: portNote } = drawPort(input, after, isRandom)
-  return { after: { ...after, sourcePort: port }, sourceNote: `${note}; ${portNote}` }
+  return { after: { ...after, sourcePort: port }, sourceNote: `${why}; ${portNote}` }
 }
 
-/** The rule that is told as the reason may be the one that set the mark; the last hop is the translation's own. */
+function whyMasked({ rule }: Translation): string {
+  const comment = commentOf(rule)
+  if (comment !== undefined) return `“${comment}”`
+  return isIptablesRule(rule) ? describeRule(rule) : 'a rule asks for it'
+}
+
+/** `sourceNat` tells the rule that set the mark; the last hop is the translation’s own. */
 function isRandomTail(path: Outcome['path']): boolean {
   for (let entry = path.log; entry !== undefined; entry = entry.earlier) {
     const { rule, did } = entry.hop
@@ -132,5 +139,5 @@ function newSource(
   if (first !== undefined) return { source: first, note: `the first address of ${sourceNat.to}` }
   const own = nodeAddress(world.setting.cluster.nodes.get(node), sent.source.family)
   if (own === undefined) return { source: sent.source, note: 'the node’s own address is not in the input' }
-  return { source: own, note: 'by the address of the interface that it leaves by, which is taken to be the node’s own' }
+  return { source: own, note: 'the address of the interface that it leaves by is taken to be the node’s own' }
 }

@@ -1,6 +1,5 @@
 /** What one node's hooks did to a packet, a step for each hook that it passed. */
 import { printIp } from '#base/ip'
-import { keyOf } from '#model/meta'
 import type { Hop } from '#model/trace'
 import type { HeaderChange, WalkStep } from '#model/walk'
 import type { Crossing } from './cross-node'
@@ -139,5 +138,5 @@ function serviceNamed({ rule = '', at }: Hop): string | undefined {
 
 function whySource({ sourceNote }: Crossing, hops: readonly Hop[]): string {
   const rule = hops.findLast(({ did }) => did.startsWith('source'))
-  return [rule?.because, sourceNote].filter((part) => part !== undefined).join('; ')
+  return sourceNote ?? rule?.because ?? 'a rule replaces it'
 }
