@@ -60,6 +60,10 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan policy explain --policy samples/traffic-policy/web.yaml --path Private --src 10.0.0.1 --dst 10.0.0.2 --proto tcp --dport 80',
     'portolan policy explain --policy tenant/web --from samples/traffic-policy --src fd00::1 --dst fd00::2 --proto icmpv6 --icmp-type 128',
   ],
+  'policy show': [
+    'portolan policy show tenant/web-0 --from samples/traffic-policy --node node-a --status /run/portolan/status',
+    'portolan policy show tenant/web-0 --from samples/traffic-policy --node node-a --bpffs /run/portolan/bpf -o json',
+  ],
   'policy audit': [
     'portolan policy audit --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml --policies samples/flows/proposed.yaml',
     'portolan policy audit --broker http://127.0.0.1:8090 --policies proposed.yaml --since 24h -o json',

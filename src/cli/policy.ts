@@ -7,6 +7,7 @@ import { addPolicyEval } from './policy-eval'
 import { addPolicyExplain } from './policy-explain'
 import { addPolicyLint } from './policy-lint'
 import { addPolicyMatrix } from './policy-matrix'
+import { addPolicyShow } from './policy-show'
 
 const commands: readonly AddCommand[] = [
   addPolicyEval,
@@ -14,6 +15,7 @@ const commands: readonly AddCommand[] = [
   addPolicyDiff,
   addPolicyLint,
   addPolicyExplain,
+  addPolicyShow,
   addPolicyAudit,
 ]
 

@@ -1,6 +1,7 @@
 /** All conditions of a cluster at one moment: a value of its objects and the clock, with nothing remembered beside them. */
 import { compareBindings } from '#compile/traffic-policy/lint-traffic-policies'
 import type { Cluster } from '#model/cluster'
+import type { JudgedKind } from '#model/condition-schema'
 import { keyOf, type Meta } from '#model/meta'
 import type { TrafficPolicyBinding } from '#model/traffic-policy'
 import { type Condition, datedConditions, type Judgement } from './condition'
@@ -12,9 +13,6 @@ import {
   type NodeEntry,
 } from './condition-installed'
 import { judgeEdgeService, judgePolicy, judgeResolved, type Resolver, refused, resolverOf } from './condition-resolved'
-
-/** The kinds whose conditions the controller writes. */
-export type JudgedKind = 'TrafficPolicy' | 'TrafficPolicyBinding' | 'EdgeService'
 
 export type JudgedObject = {
   readonly kind: JudgedKind

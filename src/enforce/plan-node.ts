@@ -86,7 +86,7 @@ function planInterface(wanted: WantedInterface, facts: NodeFacts): PlannedInterf
 }
 
 /** The agent's own network namespace first: names repeat in others. */
-function findRow(name: string | undefined, rows: readonly NodeRow[]): NodeRow | string {
+export function findRow(name: string | undefined, rows: readonly NodeRow[]): NodeRow | string {
   if (name === undefined) return 'the attachment names no interface yet'
   const named = rows.filter((row) => row.name === name)
   const here = named.filter(({ isHere }) => isHere)

@@ -34,7 +34,7 @@ export function resolveReference(
   if (policy === undefined) return { kind: 'missing', message: `there is no TrafficPolicy ${key}` }
   const compilation = compilePolicy(policy)
   if (compilation.kind === 'compiled') return { kind: 'policy', policy, compiled: compilation.compiled }
-  const message = `TrafficPolicy ${key} does not compile: ${describeProblems(compilation.problems)}`
+  const message = `TrafficPolicy ${key} does not compile: ${describeProblems(compilation.problems).replaceAll('\n', '; ')}`
   return { kind: 'invalid', policy, message }
 }
 

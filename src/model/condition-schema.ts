@@ -6,6 +6,10 @@ export const nameOfObject = { kind: 'text', minLength: 1, maxLength: 253 } as co
 /** To an object of the same namespace: a reference never reaches into another. */
 export const localReference = { kind: 'map', fields: { name: nameOfObject } } as const
 
+/** Kinds whose conditions the controller writes. */
+export const judgedKinds = ['TrafficPolicy', 'TrafficPolicyBinding', 'EdgeService'] as const
+export type JudgedKind = (typeof judgedKinds)[number]
+
 export const conditionsSchema = {
   kind: 'list',
   item: {
