@@ -82,7 +82,7 @@ function openWith(bpf: Bpf, compiled: CompiledPolicy, { opened, close }: Opened)
       const frame = printFrame(packet)
       if (frame === undefined) return undefined
       const answer = testRun(bpf, loaded.fd, { packet: frame, context: contextOf(packet) })
-      forget(bpf, tableOf('connections'))
+      for (const table of ['connections4', 'connections6']) forget(bpf, tableOf(table))
       return decisionOf(answer.context.readUInt32LE(context.decision))
     },
     close() {

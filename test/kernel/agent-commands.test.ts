@@ -4,6 +4,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { runPortolan } from '#cli/run-portolan'
+import { datapathVersion } from '#compile/traffic-policy/datapath-maps'
 import { openDatapath } from '#kernel/datapath'
 import { type BpffsFolder, createBpffsFolder } from './bpffs-folder'
 import { allowAll, bringUp, createPair, denyAll, hostIp, pings, requestOf, workloadIp } from './datapath-lab'
@@ -195,7 +196,7 @@ describeKernel('the commands of a node', () => {
     mkdirSync(join(bpffs, 'v0', 'tp_links'), { recursive: true })
     const answer = await portolan('agent', 'attach', 'eth0.100-x.y', '--netns', dotted.host, '--bpffs', bpffs)
     expect(answer.out, answer.err).toMatch(/^interface +eth0\.100-x\.y$/m)
-    expect(treeOf(join(bpffs, 'v1', 'tp_links')).join()).not.toMatch(/\./)
+    expect(treeOf(join(bpffs, `v${datapathVersion}`, 'tp_links')).join()).not.toMatch(/\./)
     removeNamespaces([dotted.host, dotted.workload])
   })
 })

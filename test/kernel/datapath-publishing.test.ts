@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { snapshotShape, usualSizes } from '#compile/traffic-policy/datapath-maps'
+import { datapathVersion, snapshotShape, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Entry } from '#compile/traffic-policy/entry'
 import { openBpf } from '#kernel/bpf-sys'
 import { pin } from '#kernel/bpffs'
@@ -155,7 +155,7 @@ describeKernel('publishing into the datapath', () => {
     const folder = createBpffsFolder()
     const native = withFaults(loadNative(), new Set<Fault>(['refused-load']))
     expect(() => openDatapath({ folder: folder.path, native })).toThrow(/loading the program .+ failed: the verifier/)
-    expect(readdirSync(join(folder.path, 'v1', 'tp_tables'))).toEqual([])
+    expect(readdirSync(join(folder.path, `v${datapathVersion}`, 'tp_tables'))).toEqual([])
     folder.remove()
   })
 
@@ -210,7 +210,7 @@ describeKernel('publishing into the datapath', () => {
     publish(other, 'egress', allowAll)
     publish(other, 'ingress', denyAll)
     const place = { slot: other.held.slot, direction: 'egress' } as const
-    const pins = join(other.folder.path, 'v1', 'tp_snapshots')
+    const pins = join(other.folder.path, `v${datapathVersion}`, 'tp_snapshots')
     for (const name of readdirSync(pins).filter((one) => one.includes('egress'))) rmSync(join(pins, name))
     other.datapath.close()
     const bpf = openBpf()

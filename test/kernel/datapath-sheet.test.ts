@@ -3,7 +3,7 @@ import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { hasSameContent } from '#compile/traffic-policy/build-snapshot'
-import { snapshotShape, usualSizes } from '#compile/traffic-policy/datapath-maps'
+import { datapathVersion, snapshotShape, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Action, Entry } from '#compile/traffic-policy/entry'
 import { openBpf } from '#kernel/bpf-sys'
 import { openPin, pin } from '#kernel/bpffs'
@@ -134,7 +134,7 @@ describeKernel('the sheet’s cases of publications, counters and pins', () => {
 
   test('48 and 49: stray pins go at the first sweep, and then only five minutes after the sweep before', () => {
     const bpf = openBpf()
-    const pins = join(lab.folder.path, 'v1', 'tp_snapshots')
+    const pins = join(lab.folder.path, `v${datapathVersion}`, 'tp_snapshots')
     const stray = (): void => {
       const map = createMap(bpf, snapshotShape())
       pin(bpf, map.fd, join(pins, 'stray'))
@@ -153,7 +153,7 @@ describeKernel('the sheet’s cases of publications, counters and pins', () => {
 
   test('47 and 50: a pin of the right name that holds another snapshot is no matching pin, and verdicts stay', () => {
     bind('u4', [echo])
-    const pins = join(lab.folder.path, 'v1', 'tp_snapshots')
+    const pins = join(lab.folder.path, `v${datapathVersion}`, 'tp_snapshots')
     const [mine = '', others = ''] = ['egress', 'ingress'].map((way) =>
       readdirSync(pins).find((name) => name.includes(way)),
     )
@@ -216,8 +216,8 @@ describeKernel('the sheet’s cases of publications, counters and pins', () => {
     expect(pings(workload, hostIp)).toBe(step.includes('swap'))
     datapath.publish([requestOf(held, 'ingress', denyAll), requestOf(held, 'egress', { ...allowAll, generation: 3 })])
     expect(pings(workload, hostIp)).toBe(true)
-    expect(readdirSync(join(folder.path, 'v1', 'tp_snapshots'))).toHaveLength(2)
-    expect(readdirSync(join(folder.path, 'v1', 'tp_links')).sort()).toEqual([
+    expect(readdirSync(join(folder.path, `v${datapathVersion}`, 'tp_snapshots'))).toHaveLength(2)
+    expect(readdirSync(join(folder.path, `v${datapathVersion}`, 'tp_links')).sort()).toEqual([
       `${held.slot}-egress`,
       `${held.slot}-ingress`,
     ])

@@ -18,7 +18,7 @@ import { dispatchProgram } from '#compile/traffic-policy/program-dispatch'
 import { context } from '#compile/traffic-policy/program-frame'
 import { writeConfig } from '#kernel/datapath-tables'
 import { readBatches } from '#kernel/map-batch'
-import { lookUp, numberKey, update } from '#kernel/maps'
+import { type BpfMap, lookUp, numberKey, update } from '#kernel/maps'
 import { measureTicksPerSecond } from '#kernel/measure-ticks'
 import { loadProgram, testRun } from '#kernel/programs'
 import { openRing } from '#kernel/ring-buffer'
@@ -80,13 +80,17 @@ describeKernel('the datapath and time, segments, paths and scattered bytes', () 
     })
     return answered.readUInt32LE(clockContext.ticks)
   }
-  const connections = (take: (key: Buffer, row: Buffer) => void): void =>
-    readBatches(datapath.bpf, datapath.tables.connections, { count: 4096 }, ({ count, keys, values }) => {
-      for (let index = 0; index < count; index++) {
-        const key = keys.subarray(index * connectionKeyLayout.size, (index + 1) * connectionKeyLayout.size)
-        take(key, values.subarray(index * connectionLayout.size, (index + 1) * connectionLayout.size))
-      }
-    })
+  const connections = (take: (key: Buffer, row: Buffer, table: BpfMap) => void): void => {
+    for (const table of [datapath.tables.connections4, datapath.tables.connections6]) {
+      const { keySize, valueSize } = table.shape
+      readBatches(datapath.bpf, table, { count: 4096 }, ({ count, keys, values }) => {
+        for (let index = 0; index < count; index++) {
+          const key = keys.subarray(index * keySize, (index + 1) * keySize)
+          take(key, values.subarray(index * valueSize, (index + 1) * valueSize), table)
+        }
+      })
+    }
+  }
 
   beforeAll(() => {
     folder = createBpffsFolder()
@@ -141,10 +145,10 @@ describeKernel('the datapath and time, segments, paths and scattered bytes', () 
   test('a connection past its time is none: the answer is denied, the request is asked anew', () => {
     bind([udpAllow])
     expect(run([request, answer]).map(({ reason }) => reason)).toEqual(['rule', 'established'])
-    connections((key, row) => {
+    connections((key, row, table) => {
       row.writeBigUInt64LE(1n, connectionLayout.deadline)
-      if (key.readUInt32LE(0) === slot)
-        update(datapath.bpf, datapath.tables.connections, Buffer.from(key), Buffer.from(row))
+      if (key.readUInt16LE(connectionKeyLayout.slot) === slot)
+        update(datapath.bpf, table, Buffer.from(key), Buffer.from(row))
     })
     expect(run([answer, request, answer]).map(({ reason }) => reason)).toEqual(['rule', 'rule', 'established'])
   })

@@ -1,16 +1,18 @@
 /** The tables that the datapath's programs share with the agent: names, shapes, and where a row's fields lie. */
+import { invariant } from '#base/invariant'
 import type { MapShape } from '#compile/bpf/map-shape'
 import type { Direction } from './entry'
 import { type FallbackReason, fallbackReasons } from './reasons'
 import { directionNumbers, snapshotSize } from './snapshot-layout'
 
 /** Pins of another version lie in a folder of their own: a layout never changes under a running program. */
-export const datapathVersion = 1
+export const datapathVersion = 2
 
 export type DatapathSizes = {
   /** Interfaces; slot 0 is never given away. */
   readonly slots: number
   readonly counterRows: number
+  /** Of each family. */
   readonly connections: number
   readonly prefixes: number
   /** Bytes, a power of two and whole pages. */
@@ -57,20 +59,28 @@ export const counterLayout = { hits: 0, bytes: 8, size: 16 } as const
 /** Matched by prefix after the first 64 bits, which are the VPC and the family (4 or 6). */
 export const prefixKeyLayout = { length: 0, vpc: 4, family: 8, address: 12, size: 28 } as const
 
-/** `local` is the end behind the interface, whichever way the packet goes. Numbers are little-endian. */
+/**
+ * `local` is the end behind the interface, whichever way the packet goes. Numbers are little-endian. A look-up costs by
+ * the length of its key, so that IPv4 has a table of its own; the first eight bytes are the same in both.
+ */
 export const connectionKeyLayout = {
-  slot: 0,
-  protocol: 4,
-  kind: 5,
+  localPort: 0,
+  remotePort: 2,
+  slot: 4,
+  protocol: 6,
+  kind: 7,
   local: 8,
   remote: 24,
-  localPort: 40,
-  remotePort: 42,
-  size: 44,
+  size: 40,
 } as const
+export const ipv4KeyLayout = { ...connectionKeyLayout, remote: 12, size: 16 } as const
+
+/** What the key of a connection has for its interface. */
+export const maxSlots = 1 << 16
 
 /** In `kind` beside the family's number: a row for the later fragments of one datagram going one way. */
 export const fragmentKind = { ingress: 0x10, egress: 0x30 } as const
+export const familyBits = 0x0f
 /** In an echo's `remotePort` beside the request's type: the request came from the local end. */
 export const localAsks = 0x100
 
@@ -120,6 +130,7 @@ export function snapshotShape(): MapShape {
 }
 
 export function datapathMaps(sizes: DatapathSizes) {
+  invariant(sizes.slots <= maxSlots, `a connection's key tells ${maxSlots} slots apart`)
   const row = (name: string, type: MapShape['type'], keySize: number, valueSize: number, maxEntries: number) =>
     ({ name, type, keySize, valueSize, maxEntries }) satisfies MapShape
   return {
@@ -130,7 +141,8 @@ export function datapathMaps(sizes: DatapathSizes) {
     programs: row('tp_programs', 'programArray', 4, 4, 4),
     counters: row('tp_counters', 'perCpuArray', 4, counterLayout.size, sizes.counterRows),
     fallbacks: row('tp_fallbacks', 'perCpuArray', 4, 8, sizes.slots * 2 * fallbackReasons.length),
-    connections: row('tp_connections', 'lruHash', connectionKeyLayout.size, connectionLayout.size, sizes.connections),
+    connections4: row('tp_connections4', 'lruHash', ipv4KeyLayout.size, connectionLayout.size, sizes.connections),
+    connections6: row('tp_connections6', 'lruHash', connectionKeyLayout.size, connectionLayout.size, sizes.connections),
     prefixes: row('tp_prefixes', 'prefixTrie', prefixKeyLayout.size, 4, sizes.prefixes),
     events: row('tp_events', 'ringBuffer', 0, 0, sizes.events),
     eventBudget: row('tp_event_budget', 'perCpuArray', 4, eventBudgetLayout.size, 1),

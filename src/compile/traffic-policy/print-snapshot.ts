@@ -17,6 +17,9 @@ import {
   groupLength,
   groupsOffset,
   headerLayout,
+  portRemainders,
+  remainderRowSize,
+  remaindersOffset,
   ruleLayout,
   rulesOffset,
   snapshotFormat,
@@ -45,6 +48,7 @@ export function printSnapshot(snapshot: Snapshot): Uint8Array {
     view.setUint32(entriesOffset + index * entryLayout.size + entryLayout.forbidden, takesNothing, true)
   }
   for (let index = 0; index < snapshot.entries.length; index += groupLength) printGroup(view, index)
+  for (const index of snapshot.entries.keys()) printRemainders(view, index)
   return bytes
 }
 
@@ -65,6 +69,20 @@ function printGroup(view: DataView, first: number): void {
   view.setUint32(at + groupLayout.forbidden, forbidden, true)
   view.setUint16(at + groupLayout.destinationPort, from, true)
   view.setUint16(at + groupLayout.destinationSpan, to - from, true)
+}
+
+/** In the rows of the remainders that the entry's destination ports have, and in the last one, the bit of its group. */
+function printRemainders(view: DataView, index: number): void {
+  const entry = entriesOffset + index * entryLayout.size
+  const bit = 1 << (index / groupLength)
+  const mark = (row: number): void => {
+    const at = remaindersOffset + row * remainderRowSize
+    view.setUint32(at, view.getUint32(at, true) | bit, true)
+  }
+  const port = view.getUint16(entry + entryLayout.destinationPort, true)
+  const span = view.getUint16(entry + entryLayout.destinationSpan, true)
+  for (let step = 0; step <= Math.min(span, portRemainders - 1); step++) mark((port + step) % portRemainders)
+  mark(portRemainders)
 }
 
 export function uidHash(uid: string): Uint8Array {

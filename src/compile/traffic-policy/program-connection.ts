@@ -3,7 +3,7 @@ import { type Label, reg } from '#compile/bpf/assembler'
 import { metInTheMiddle, seenBits } from './connection-timeouts'
 import { connectionKeyLayout, connectionLayout, localAsks } from './datapath-maps'
 import { type Emitter, fp, keyFields, packetEvents, packetFlags, stack } from './program-frame'
-import { emitBoundSnapshot, emitNow } from './program-tables'
+import { emitBoundSnapshot, emitNow, emitOnConnections, emitTracks } from './program-tables'
 import { classBits, directionNumbers, headerLayout, statefulFlag } from './snapshot-layout'
 
 export type ConnectionLabels = {
@@ -17,29 +17,19 @@ export type ConnectionLabels = {
 const row = connectionLayout
 
 export function emitFindConnection(emitter: Emitter, labels: ConnectionLabels): void {
-  const { a, config } = emitter
-  const lookUp = a.newLabel('look_up_connection')
-  const haveKey = a.newLabel('have_connection_key')
+  const { a } = emitter
+  const aboutError = a.newLabel('look_up_inner')
+  const found = a.newLabel('looked_up')
   a.load('u8', 1, fp, stack.flags)
   a.jumpIf('set', 1, packetFlags.standsAlone, labels.fresh)
-  a.load('u32', 1, 8, headerLayout.flags)
-  a.jumpIf('set', 1, statefulFlag, lookUp)
-  // A stateless direction still carries the replies of the other one's connections.
-  emitBoundSnapshot(emitter, 1 - directionNumbers[config.direction], labels.fresh)
-  a.load('u32', 1, 0, headerLayout.flags)
-  a.alu('and', 1, statefulFlag)
-  a.jumpIf('eq', 1, 0, labels.fresh)
-
-  a.place(lookUp)
-  a.mov(2, reg(fp))
-  a.alu('add', 2, stack.key)
+  emitTracks(emitter, labels.fresh)
   a.load('u8', 1, fp, stack.flags)
-  a.alu('and', 1, packetFlags.icmpError)
-  a.jumpIf('eq', 1, 0, haveKey)
-  a.alu('add', 2, stack.inner - stack.key)
-  a.place(haveKey)
-  a.loadMap(1, 'connections')
-  a.call('map_lookup_elem')
+  a.jumpIf('set', 1, packetFlags.icmpError, aboutError)
+  emitOnConnections(emitter, stack.key, 'map_lookup_elem')
+  a.jump(found)
+  a.place(aboutError)
+  emitOnConnections(emitter, stack.inner, 'map_lookup_elem')
+  a.place(found)
   a.jumpIf('eq', 0, 0, labels.fresh)
   a.mov(7, reg(0))
   emitStillStands(emitter, labels)
@@ -128,7 +118,7 @@ export function emitReconsideredQuestion(emitter: Emitter): void {
   a.store('u8', fp, stack.flags, reg(1))
   a.alu('and', 1, packetFlags.icmpError)
   a.jumpIf('eq', 1, 0, inner)
-  copy(a, stack.inner, key, 48)
+  copy(a, stack.inner, key, connectionKeyLayout.size)
   a.place(inner)
   a.store('u64', fp, stack.snapshot, reg(9))
   a.load('u8', 1, 7, row.path)

@@ -9,7 +9,8 @@ import { emitIpv4 } from './program-ipv4'
 import { emitIpv6 } from './program-ipv6'
 import { emitLink, enterHeader } from './program-link'
 import { emitCountFallback, emitCountRule, emitDeny, emitPassBy, emitPassByRule } from './program-outcome'
-import { emitBoundSnapshot, emitRow } from './program-tables'
+import { emitStraightPath } from './program-straight-path'
+import { emitBoundSnapshot, emitOnConnections, emitRow } from './program-tables'
 import { emitRefresh, emitRemember, emitRememberFragments } from './program-track'
 import { emitTransport } from './program-transport'
 import { type FallbackReason, reasonNumber, ruleReasonNumber } from './reasons'
@@ -27,6 +28,8 @@ export function datapathProgram(config: ProgramConfig): Program {
   }
   const emitter: Emitter = { a, config, exits }
   const labels = {
+    general: a.newLabel('general'),
+    straight: a.newLabel('straight_fresh'),
     parsed: a.newLabel('parsed'),
     established: a.newLabel('established'),
     reconsider: a.newLabel('reconsider'),
@@ -36,6 +39,9 @@ export function datapathProgram(config: ProgramConfig): Program {
     fragment: a.newLabel('fragment'),
     noMatch: a.newLabel('no_match'),
   }
+  a.mov(6, reg(1))
+  emitStraightPath(emitter, { general: labels.general, fresh: labels.straight })
+  a.place(labels.general)
   emitStart(emitter)
   emitParse(emitter, labels.parsed)
   a.place(labels.parsed)
@@ -56,6 +62,7 @@ export function datapathProgram(config: ProgramConfig): Program {
 }
 
 type Labels = {
+  readonly straight: Label
   readonly established: Label
   readonly evaluate: Label
   readonly deny: Label
@@ -66,22 +73,28 @@ type Labels = {
 /** r8 becomes the snapshot that is bound to this direction; without one everything is denied. */
 function emitStart(emitter: Emitter): void {
   const { a, config, exits } = emitter
-  a.mov(6, reg(1))
-  a.store('u64', fp, stack.context, reg(6))
-  for (let at = 0; at < 48; at += 8) a.store('u64', fp, stack.key + at, 0)
+  for (let at = 0; at < key.size; at += 8) a.store('u64', fp, stack.key + at, 0)
   for (let at = stack.hopLimit - 1; at < stack.hopLimit + 47; at += 8) a.store('u64', fp, at, 0)
+  a.load('u32', 1, 6, context.slot)
+  a.store('u16', fp, stack.key + key.slot, reg(1))
+  emitInterface(emitter)
+  emitBoundSnapshot(emitter, directionNumbers[config.direction], exits.unavailable)
+  a.mov(8, reg(0))
+}
+
+/** What is said of the interface where the packet is denied, or opens a connection. */
+function emitInterface(emitter: Emitter): void {
+  const { a, exits } = emitter
+  a.store('u64', fp, stack.context, reg(6))
   a.store('u8', fp, stack.rule, 0xff)
   a.store('u64', fp, stack.token, 0)
   a.load('u32', 1, 6, context.slot)
-  a.store('u32', fp, stack.key + key.slot, reg(1))
   emitRow(emitter, 'interfaces')
   a.jumpIf('eq', 0, 0, exits.unavailable)
   a.load('u64', 1, 0, interfaceLayout.token)
   a.store('u64', fp, stack.token, reg(1))
   a.load('u32', 1, 0, interfaceLayout.vpc)
   a.store('u32', fp, stack.vpc, reg(1))
-  emitBoundSnapshot(emitter, directionNumbers[config.direction], exits.unavailable)
-  a.mov(8, reg(0))
 }
 
 function emitParse(emitter: Emitter, parsed: Label): void {
@@ -183,6 +196,9 @@ function emitFresh(emitter: Emitter, labels: Labels): void {
   a.load('u32', 1, fp, stack.classes)
   a.alu('and', 1, protocols)
   a.jumpIf('eq', 1, 0, exits.unsupported)
+  a.jump(goesOn)
+  a.place(labels.straight)
+  emitInterface(emitter)
   a.place(goesOn)
   emitFreshQuestion(emitter)
   emitPathClass(emitter)
@@ -223,15 +239,13 @@ function emitMatched(emitter: Emitter, deny: Label): void {
 }
 
 /** What an edit denies is no connection any more. */
-function emitForget({ a }: Emitter): void {
+function emitForget(emitter: Emitter): void {
+  const { a } = emitter
   const kept = a.newLabel('was_no_connection')
   a.load('u8', 1, fp, stack.flags)
   a.alu('and', 1, packetFlags.isReconsidered)
   a.jumpIf('eq', 1, 0, kept)
-  a.loadMap(1, 'connections')
-  a.mov(2, reg(fp))
-  a.alu('add', 2, stack.key)
-  a.call('map_delete_elem')
+  emitOnConnections(emitter, stack.key, 'map_delete_elem')
   a.place(kept)
 }
 

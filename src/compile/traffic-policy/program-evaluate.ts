@@ -12,6 +12,9 @@ import {
   groupLength,
   groupsOffset,
   headerLayout,
+  portRemainders,
+  remainderRowSize,
+  remaindersOffset,
 } from './snapshot-layout'
 
 /** The path class of a packet that stands for itself: by its mark, or by the prefix its remote end lies in. */
@@ -73,23 +76,33 @@ function emitPrefixKey({ a }: Emitter): void {
  * Asks the snapshot on the stack; action and rule are on the stack then, r6 and r8 are the context and the snapshot
  * again. Ports come first in an entry's tests, and groups are passed over by them: they tell most rules apart.
  *
- * Registers: r0 the index of the group's first entry, r7 its address, r8 the snapshot, r3 and r4 the packet's ports, r5
- * its class bits, r6 and r9 the first halves of its addresses.
+ * Registers: r0 the index of the group's first entry, r7 the groups from there on that may match, a bit each, and in a
+ * group its address, r8 the snapshot, r3 and r4 the packet's ports, r5 its class bits, r6 and r9 the first halves of its
+ * addresses.
  */
 export function emitEvaluate(emitter: Emitter, next: { readonly matched: Label; readonly noMatch: Label }): void {
   const { a } = emitter
   const loop = a.newLabel('next_group')
+  const ask = a.newLabel('ask_group')
   const enter = a.newLabel('enter_group')
   const skip = a.newLabel('skip_group')
   const found = a.newLabel('entry_matches')
   const none = a.newLabel('no_entry_left')
   emitForgetValues(emitter)
   emitQuestion(emitter)
+  emitGroups(emitter)
   a.mov(0, 0)
 
   a.place(loop)
-  a.load('u32', 1, 8, headerLayout.entryCount)
-  a.jumpIf('ge', 0, reg(1), none)
+  a.jumpIf('set', 7, 1, ask)
+  a.place(skip)
+  a.jumpIf('le', 7, 1, none)
+  a.alu('rsh', 7, 1)
+  a.alu('add', 0, groupLength)
+  a.jumpIf('lt', 0, maxEntries, loop)
+  a.jump(none)
+
+  a.place(ask)
   // A group's record is as long as a group has entries, so that the index is its offset too.
   a.mov(2, reg(8))
   a.alu('add', 2, reg(0))
@@ -100,6 +113,11 @@ export function emitEvaluate(emitter: Emitter, next: { readonly matched: Label; 
   emitOutside(emitter, { port: 4, base: 2, lower, span, isOutside: skip, isInside: enter })
 
   a.place(enter)
+  a.store('u32', fp, stack.groups, reg(7))
+  a.mov(7, reg(0))
+  a.alu('mul', 7, entryLayout.size)
+  a.alu('add', 7, reg(8))
+  a.alu('add', 7, entriesOffset)
   for (let index = 0; index < groupLength; index++) {
     const another = a.newLabel('next_entry')
     emitEntryTests(emitter, index * entryLayout.size, another)
@@ -107,10 +125,8 @@ export function emitEvaluate(emitter: Emitter, next: { readonly matched: Label; 
     a.jump(found)
     a.place(another)
   }
-  a.place(skip)
-  a.alu('add', 7, groupLength * entryLayout.size)
-  a.alu('add', 0, groupLength)
-  a.jumpIf('lt', 0, maxEntries, loop)
+  a.load('u32', 7, fp, stack.groups)
+  a.jump(skip)
 
   a.place(none)
   a.load('u64', 6, fp, stack.context)
@@ -131,12 +147,25 @@ function emitQuestion({ a }: Emitter): void {
   a.load('u32', 5, fp, stack.classes)
   a.alu('or', 5, reg(2))
   a.load('u64', 8, fp, stack.snapshot)
-  a.mov(7, reg(8))
-  a.alu('add', 7, entriesOffset)
   a.load('u16', 3, fp, stack.sourcePort)
   a.load('u16', 4, fp, stack.destinationPort)
   a.load('u64', 9, fp, stack.source)
   a.load('u64', 6, fp, stack.destination)
+}
+
+/** Ports that cannot be told may be any. */
+function emitGroups({ a }: Emitter): void {
+  const known = a.newLabel('port_known')
+  a.mov(1, reg(4))
+  a.alu('and', 1, portRemainders - 1)
+  a.mov(2, reg(5))
+  a.alu('and', 2, classBits.noTransport)
+  a.jumpIf('eq', 2, 0, known)
+  a.mov(1, portRemainders)
+  a.place(known)
+  a.alu('mul', 1, remainderRowSize)
+  a.alu('add', 1, reg(8))
+  a.load('u32', 7, 1, remaindersOffset)
 }
 
 type PortTest = {
@@ -173,7 +202,7 @@ function emitForgetValues({ a }: Emitter): void {
   a.load('u64', 5, fp, stack.snapshot)
   a.load('u64', 5, 5, headerLayout.nothing)
   for (const [start, last, size] of [
-    [stack.key, 40, 'u64'],
+    [stack.key, 32, 'u64'],
     [stack.destination, 24, 'u64'],
     [stack.hopLimit - 1, 47, 'u8'],
   ] as const) {

@@ -7,6 +7,7 @@
  */
 import { type Assembler, type Label, reg } from '#compile/bpf/assembler'
 import { framePointer } from '#compile/bpf/instruction-codes'
+import { connectionKeyLayout } from './datapath-maps'
 import type { Direction } from './entry'
 import { directionNumbers } from './snapshot-layout'
 
@@ -65,6 +66,8 @@ export const stack = {
   rule: -286,
   fragmentProtocol: -285,
   seen: -284,
+  ipv4Key: -336,
+  groups: -340,
 } as const
 
 export const packetFlags = {
@@ -148,22 +151,20 @@ export function setClass({ a }: Emitter, bit: number): void {
   a.store('u32', fp, stack.classes, reg(1))
 }
 
-/**
- * The key's first eight bytes at once, for a family's number and the protocol in r1: what is read in larger pieces than
- * it was written waits for the writes to leave the processor.
- */
+/** The key's slot, protocol (in r1) and family at once, after which come the ports. */
 export function emitKeyStart({ a }: Emitter, family: 4 | 6): void {
   a.load('u32', 2, 6, context.slot)
   a.alu('or', 1, family << 8)
-  a.alu('lsh', 1, 32)
+  a.alu('lsh', 1, 16)
   a.alu('or', 1, reg(2))
-  a.store('u64', fp, stack.key, reg(1))
+  a.store('u32', fp, stack.key + connectionKeyLayout.slot, reg(1))
 }
 
 /** Where the packet's source and destination stand in a key: `local` is the end behind the interface. */
 export function keyFields(direction: Direction) {
   const isEgress = directionNumbers[direction] === directionNumbers.egress
+  const { local, remote, localPort, remotePort } = connectionKeyLayout
   return isEgress
-    ? ({ source: 8, destination: 24, sourcePort: 40, destinationPort: 42 } as const)
-    : ({ source: 24, destination: 8, sourcePort: 42, destinationPort: 40 } as const)
+    ? ({ source: local, destination: remote, sourcePort: localPort, destinationPort: remotePort } as const)
+    : ({ source: remote, destination: local, sourcePort: remotePort, destinationPort: localPort } as const)
 }

@@ -18,9 +18,9 @@ export function emitIcmpError(
   const unread = a.newLabel(`${family}_error_unread`)
   const other = config.direction === 'ingress' ? 'egress' : 'ingress'
   const sent = keyFields(other)
-  for (let at = 0; at < 48; at += 8) a.store('u64', fp, stack.inner + at, 0)
-  a.load('u32', 5, fp, stack.key + layout.slot)
-  a.store('u32', fp, stack.inner + layout.slot, reg(5))
+  for (let at = 0; at < layout.size; at += 8) a.store('u64', fp, stack.inner + at, 0)
+  a.load('u16', 5, fp, stack.key + layout.slot)
+  a.store('u16', fp, stack.inner + layout.slot, reg(5))
   a.alu('add', 7, 8)
   if (family === 'ipv4') emitInnerIpv4(emitter, sent, unread)
   else emitInnerIpv6(emitter, sent, unread)

@@ -1,5 +1,6 @@
 /** The part of the datapath's program that reads an IPv6 header and walks a bounded chain of extension headers. */
 import { type Label, reg } from '#compile/bpf/assembler'
+import { connectionKeyLayout } from './datapath-maps'
 import {
   context,
   type Emitter,
@@ -42,7 +43,7 @@ export function emitIpv6(emitter: Emitter, next: Next): void {
   a.load('u8', 1, 9, 6)
   a.store('u8', fp, stack.protocol, reg(1))
   // For later fragments, which leave before the protocol is known.
-  a.store('u8', fp, stack.key + 5, 6)
+  a.store('u8', fp, stack.key + connectionKeyLayout.kind, 6)
   a.store('u32', fp, stack.classes, classBits.ipv6)
   a.alu('add', 7, 40)
   keepOffset(emitter)

@@ -3,7 +3,7 @@ import type { Label } from '#compile/bpf/assembler'
 import { type Emitter, fetchHeader, keepOffset, recallOffset } from './program-frame'
 
 /** As a little-endian load reads them. */
-const swapped = (type: number): number => ((type & 0xff) << 8) | (type >> 8)
+export const swapped = (type: number): number => ((type & 0xff) << 8) | (type >> 8)
 
 export const etherTypes = {
   ipv4: 0x0800,

@@ -7,11 +7,12 @@ import {
   eventBudgetLayout,
   eventLayout,
   eventsPerTick,
+  fallbackRow,
   modeNumbers,
 } from './datapath-maps'
 import { context, type Emitter, fp, stack } from './program-frame'
 import { emitNow, emitRow } from './program-tables'
-import { type FallbackReason, fallbackReasons, reasonNumber, ruleReasonNumber } from './reasons'
+import { type FallbackReason, reasonNumber, ruleReasonNumber } from './reasons'
 import { directionNumbers, ruleLayout, rulesOffset } from './snapshot-layout'
 
 /** "Not mine to say": other programs on the hook run, and then the packet goes on. */
@@ -46,11 +47,9 @@ export function emitCountFallback(emitter: Emitter, reason: FallbackReason): voi
   const { a, config } = emitter
   const uncounted = a.newLabel('no_fallback_row')
   const segmented = a.newLabel('segments')
-  a.load('u32', 1, fp, stack.key + connectionKeyLayout.slot)
-  a.alu('lsh', 1, 1)
-  a.alu('add', 1, directionNumbers[config.direction])
-  a.alu('mul', 1, fallbackReasons.length)
-  a.alu('add', 1, fallbackReasons.indexOf(reason))
+  a.load('u32', 1, 6, context.slot)
+  a.alu('mul', 1, fallbackRow(1, 'ingress', 'established') - fallbackRow(0, 'ingress', 'established'))
+  a.alu('add', 1, fallbackRow(0, config.direction, reason))
   emitRow(emitter, 'fallbacks')
   a.jumpIf('eq', 0, 0, uncounted)
   a.load('u32', 2, 6, context.segments)
@@ -160,7 +159,7 @@ function emitEventFields(emitter: Emitter): void {
   a.store('u64', 8, eventLayout.nanoseconds, reg(0))
   a.load('u64', 1, fp, stack.token)
   a.store('u64', 8, eventLayout.token, reg(1))
-  a.load('u32', 1, fp, stack.key + key.slot)
+  a.load('u16', 1, fp, stack.key + key.slot)
   a.store('u32', 8, eventLayout.slot, reg(1))
   a.store('u8', 8, eventLayout.direction, directionNumbers[config.direction])
   a.store('u8', 8, eventLayout.reason, reg(7))
@@ -172,10 +171,12 @@ function emitEventFields(emitter: Emitter): void {
   a.store('u8', 8, eventLayout.kind, reg(1))
   a.load('u8', 1, fp, stack.protocol)
   a.store('u8', 8, eventLayout.protocol, reg(1))
-  for (let word = 0; word < 36; word += 4) {
+  for (let word = 0; word < 32; word += 4) {
     a.load('u32', 1, fp, stack.key + key.local + word)
     a.store('u32', 8, eventLayout.local + word, reg(1))
   }
+  a.load('u32', 1, fp, stack.key + key.localPort)
+  a.store('u32', 8, eventLayout.localPort, reg(1))
   a.load('u32', 1, 6, context.length)
   a.store('u32', 8, eventLayout.length, reg(1))
   a.store('u32', 8, eventLayout.length + 4, 0)

@@ -4,7 +4,7 @@ import { seenBits, timeoutSeconds } from './connection-timeouts'
 import { connectionKeyLayout, connectionLayout, fragmentKind } from './datapath-maps'
 import { copy } from './program-connection'
 import { type Emitter, fp, packetEvents, stack } from './program-frame'
-import { emitNow } from './program-tables'
+import { emitNow, emitOnConnections } from './program-tables'
 import { directionNumbers, headerLayout } from './snapshot-layout'
 
 const row = connectionLayout
@@ -43,7 +43,7 @@ export function emitRemember(emitter: Emitter): void {
 /** Later fragments of this datagram will pass as it did; r9 is the snapshot that let it. */
 export function emitRememberFragments(emitter: Emitter): void {
   const { a, config } = emitter
-  copy(a, stack.key, stack.inner, 48)
+  copy(a, stack.key, stack.inner, key.size)
   a.load('u8', 1, fp, stack.key + key.kind)
   a.alu('or', 1, fragmentKind[config.direction])
   a.store('u8', fp, stack.inner + key.kind, reg(1))
@@ -76,14 +76,12 @@ function emitOrigin({ a }: Emitter, snapshot: 8 | 9): void {
 }
 
 /** A full table drops its least recently used row; a packet that finds no room at all still passes, by its rule. */
-function emitWrite({ a }: Emitter, keyPlace: number): void {
-  a.loadMap(1, 'connections')
-  a.mov(2, reg(fp))
-  a.alu('add', 2, keyPlace)
+function emitWrite(emitter: Emitter, keyPlace: number): void {
+  const { a } = emitter
   a.mov(3, reg(fp))
   a.alu('add', 3, stack.row)
   a.mov(4, 0)
-  a.call('map_update_elem')
+  emitOnConnections(emitter, keyPlace, 'map_update_elem')
 }
 
 /** r3, what was seen, learns from this packet; r2 is the direction that opened. r5 and r7 stay. */

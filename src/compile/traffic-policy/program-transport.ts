@@ -32,7 +32,7 @@ export function emitTransport(emitter: Emitter, next: { readonly parsed: Label }
   for (const protocol of ['tcp', 'udp', 'sctp'] as const) a.jumpIf('eq', 3, protocols[protocol], labels[protocol])
   // ICMP of the other family is no protocol that a rule can name.
   const ipv6 = a.newLabel('icmp_of_ipv6')
-  a.load('u8', 1, fp, stack.key + 5)
+  a.load('u8', 1, fp, stack.key + connectionKeyLayout.kind)
   a.jumpIf('eq', 1, 6, ipv6)
   a.jumpIf('eq', 3, protocols.icmp, labels.icmp)
   a.jump(exits.unsupported)
@@ -214,8 +214,8 @@ function emitEcho(emitter: Emitter, parsed: Label, echoes: readonly Echo[]): voi
   for (const [index, { asks, isAnswer, isLocalAsking }] of cases.entries()) {
     a.place(labels[index] ?? parsed)
     a.load('u16', 1, 9, 4)
-    a.store('u16', fp, stack.key + 40, reg(1))
-    a.store('u16', fp, stack.key + 42, asks | (isLocalAsking ? localAsks : 0))
+    a.store('u16', fp, stack.key + connectionKeyLayout.localPort, reg(1))
+    a.store('u16', fp, stack.key + connectionKeyLayout.remotePort, asks | (isLocalAsking ? localAsks : 0))
     if (isAnswer) setFlag(emitter, packetFlags.opensNone)
     a.jump(parsed)
   }

@@ -1,7 +1,7 @@
 /** Where a snapshot's fields lie in the one value of its map; addresses and ports as bytes, numbers little-endian. */
 import { maxEntries, maxRules } from './entry'
 
-export const snapshotFormat = 1
+export const snapshotFormat = 2
 
 /** 128 bytes: what the program compares first, then the policy's UID as text for whoever reads a snapshot back. */
 export const headerLayout = {
@@ -82,7 +82,16 @@ export const groupLength = 8
 export const groupLayout = { forbidden: 0, destinationPort: 4, destinationSpan: 6, size: 8 } as const
 export const takesNothing = 0xffffffff
 
+/**
+ * Most packets need not even that of most groups: a row for each remainder of a destination port has a bit for each group
+ * in which an entry takes such ports, and a last one a bit for each group there is.
+ */
+export const portRemainders = 64
+export const remainderRowSize = 4
+
 export const groupsOffset = headerLayout.size
-export const rulesOffset = groupsOffset + (maxEntries / groupLength) * groupLayout.size
+export const remaindersOffset = groupsOffset + (maxEntries / groupLength) * groupLayout.size
+/** Rules begin at a multiple of eight bytes. */
+export const rulesOffset = remaindersOffset + (portRemainders + 2) * remainderRowSize
 export const entriesOffset = rulesOffset + maxRules * ruleLayout.size
 export const snapshotSize = entriesOffset + maxEntries * entryLayout.size
