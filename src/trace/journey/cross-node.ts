@@ -1,5 +1,5 @@
 /** One node's netfilter hooks on the way of a packet: what its rules and its connection tracking make of it. */
-import { type Ip, isSameIp, parseIp } from '#base/ip'
+import { type Ip, parseIp } from '#base/ip'
 import type { Hop, Verdict } from '#model/trace'
 import { flattenHops } from '../flatten-hops'
 import { commentOf, describeRule, isIptablesRule, textOfRule } from '../hop-rule'
@@ -101,7 +101,7 @@ function endOf(input: CrossInput, { path, delivered }: Outcome, tracked: Tracked
   const isRandom = isRandomTail(path)
   const after = { ...sent, source }
   const why = `${whyMasked(sourceNat)}: ${note}`
-  if (isIcmp(flight) || isSameIp(source, flight.source)) return { after, sourceNote: why }
+  if (isIcmp(flight)) return { after, sourceNote: why }
   const { port, note: portNote } = drawPort(input, after, isRandom)
   return { after: { ...after, sourcePort: port }, sourceNote: `${why}; ${portNote}` }
 }

@@ -1,0 +1,31 @@
+/**
+ * One end of a connection for the journeys' kernel tests. `server PORT` prints and sends back whom it sees on each connection;
+ * `client HOST PORT SPORT MILLISECONDS` connects once from a port of its own and prints both ends as it sees them, and what
+ * the server saw.
+ */
+import { connect, createServer } from 'node:net'
+
+const [role, ...args] = process.argv.slice(2)
+const ends = (socket) => ({
+  local: `${socket.localAddress}:${socket.localPort}`,
+  remote: `${socket.remoteAddress}:${socket.remotePort}`,
+})
+
+if (role === 'server') {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.end(JSON.stringify(ends(socket)))
+  })
+  server.listen(Number(args[0]), '0.0.0.0', () => console.log('listening'))
+} else {
+  const [host, port, localPort, milliseconds] = args
+  const socket = connect({ host, port: Number(port), localPort: Number(localPort), family: 4 })
+  const timer = setTimeout(() => finish({ error: 'ETIMEDOUT' }), Number(milliseconds))
+  const finish = (told) => {
+    clearTimeout(timer)
+    console.log(JSON.stringify(told))
+    socket.destroy()
+  }
+  socket.on('error', ({ code }) => finish({ error: code }))
+  socket.on('data', (bytes) => finish({ client: ends(socket), server: JSON.parse(String(bytes)) }))
+}
