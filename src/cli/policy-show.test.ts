@@ -165,7 +165,7 @@ test('what is bound for an earlier lifetime of the interface, or cannot be read,
   const earlier = { ...ingress, bound: { snapshot: { ...snapshot, token: 9n } } }
   const unreadable = { ...egress, bound: {} }
   const { out } = await show(objects(), nodeOf({ ingress: earlier, egress: unreadable }))
-  expect(out).toContain('bound, and of an earlier lifetime of the interface')
+  expect(out).toContain('bound, and made for an earlier lifetime of the interface')
   expect(out).toContain('bound, and it cannot be read')
   expect(out).not.toContain('  RULE ')
 })

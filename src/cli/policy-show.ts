@@ -170,7 +170,7 @@ function whyNone(row: string | object, reading: DirectionReading | undefined): s
   if (reading.bound === undefined) return 'none: every packet is denied as policy_unavailable'
   return reading.bound.snapshot === undefined
     ? 'bound, and it cannot be read: its pin is lost, or a newer version wrote it'
-    : 'bound, and of an earlier lifetime of the interface: every packet is denied as policy_unavailable'
+    : 'bound, and made for an earlier lifetime of the interface; the agent publishes anew'
 }
 
 function printWanted(wanted: Wanted): string {

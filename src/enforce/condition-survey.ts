@@ -4,7 +4,7 @@ import type { Cluster } from '#model/cluster'
 import type { JudgedKind } from '#model/condition-schema'
 import { keyOf, type Meta } from '#model/meta'
 import type { TrafficPolicyBinding } from '#model/traffic-policy'
-import { type Condition, datedConditions, type Judgement } from './condition'
+import { type Condition, controllerTypes, datedConditions, type Judgement } from './condition'
 import {
   type InstalledFacts,
   judgeEnforcing,
@@ -134,20 +134,9 @@ function findLosers({ trafficPolicyBindings }: TrafficObjects): ReadonlyMap<stri
 
 /** Types that others write into the same list are not the controller's to compare. */
 function isSame(before: readonly Condition[], now: readonly Condition[]): boolean {
-  const own = before.filter(({ type }) => ownTypes.includes(type))
+  const own = before.filter(({ type }) => controllerTypes.includes(type))
   return own.length === now.length && now.every((one) => own.some((other) => isSameCondition(one, other)))
 }
-
-const ownTypes: readonly string[] = [
-  'Resolved',
-  'IngressResolved',
-  'EgressResolved',
-  'Installed',
-  'Enforcing',
-  'Conflict',
-  'TrafficPolicyResolved',
-  'Valid',
-]
 
 function isSameCondition(one: Condition, other: Condition): boolean {
   const fields = ['type', 'status', 'observedGeneration', 'lastTransitionTime', 'reason', 'message'] as const

@@ -15,6 +15,18 @@ export type ConditionHistory = {
   readonly now: number
 }
 
+/** What the controller owns of a list of conditions: those that it says no more are gone. */
+export const controllerTypes: readonly string[] = [
+  'Resolved',
+  'IngressResolved',
+  'EgressResolved',
+  'Installed',
+  'Enforcing',
+  'Conflict',
+  'TrafficPolicyResolved',
+  'Valid',
+]
+
 /** `lastTransitionTime` moves when the status of a type changes, not with its reason. */
 export function datedConditions(
   judged: readonly Judgement[],

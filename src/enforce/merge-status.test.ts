@@ -44,9 +44,9 @@ test('what was said of an object of another UID is left out', () => {
   expect(merged(binding(''), { nodes })?.nodes).toHaveLength(1)
 })
 
-test('conditions take the place of those of their type, and leave the others', () => {
+test('conditions take the place of all that the controller said before, and leave those of others', () => {
   const held = binding(
-    'status: {conditions: [{type: Enforcing, status: "False", lastTransitionTime: "2026-10-15T12:00:00Z", reason: R, message: ""}, {type: Theirs, status: "True", lastTransitionTime: "2026-10-15T12:00:00Z", reason: R, message: ""}]}\n',
+    'status: {conditions: [{type: Enforcing, status: "False", lastTransitionTime: "2026-10-15T12:00:00Z", reason: R, message: ""}, {type: Conflict, status: "True", lastTransitionTime: "2026-10-15T12:00:00Z", reason: R, message: ""}, {type: Theirs, status: "True", lastTransitionTime: "2026-10-15T12:00:00Z", reason: R, message: ""}]}\n',
   )
   const metadata = { namespace: 'tenant', name: 'web-0' }
   const conditions = [

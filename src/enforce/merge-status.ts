@@ -2,7 +2,7 @@
 import { compareText } from '#base/text'
 import type { JudgedKind } from '#model/condition-schema'
 import type { TrafficPolicyBinding } from '#model/traffic-policy'
-import type { Condition } from './condition'
+import { type Condition, controllerTypes } from './condition'
 import type { NodeEntry } from './condition-installed'
 import type { TrafficObjects } from './condition-survey'
 
@@ -18,7 +18,7 @@ export type SaidByController = {
 
 export type Said = { readonly nodes: readonly SaidByNode[]; readonly conditions: readonly SaidByController[] }
 
-/** An entry takes the place of the object's own of that node, and a condition that of its type. */
+/** An entry takes the place of the object's own of that node, and what the controller says that of all it said before. */
 export function mergeStatuses<T extends TrafficObjects>(objects: T, { nodes, conditions }: Said): T {
   const conditionsOf = (kind: JudgedKind) => groupByKey(conditions.filter((one) => one.kind === kind))
   const entries = groupByKey(nodes)
@@ -63,8 +63,7 @@ function withConditions<T extends Judged>(
   return mapValues(objects, (key, object) => {
     const own = (said.get(key) ?? []).filter((one) => isAbout(one, object)).flatMap(({ status }) => status.conditions)
     if (own.length === 0) return object
-    const types = new Set(own.map(({ type }) => type))
-    const others = (object.status?.conditions ?? []).filter(({ type }) => !types.has(type))
+    const others = (object.status?.conditions ?? []).filter(({ type }) => !controllerTypes.includes(type))
     return { ...object, status: { ...object.status, conditions: [...others, ...own] } }
   })
 }

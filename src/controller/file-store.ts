@@ -1,0 +1,124 @@
+/** Objects in files, and statuses in a folder that agents and the controller write into: a cluster without an API server. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Failure } from '#base/failure'
+import { mergeStatuses, type Said } from '#enforce/merge-status'
+import type { Cluster } from '#model/cluster'
+import { readFrom } from '#sources/read-from'
+import type { ReadOptions } from '#sources/read-text'
+import { readStatusFolder } from '#sources/status-folder'
+import { watchFiles } from '#sources/watch-files'
+import { watchFolders } from '#sources/watch-folders'
+import type { ObjectsRead, Watch, WatchHandlers } from '#sources/watch-source'
+import { type ConditionPatch, conditionFilePath } from '#wire/condition-patch'
+import type { ObjectStore } from './object-store'
+
+export type FileStoreOptions = ReadOptions & {
+  readonly from: readonly string[]
+  /** Without it statuses are those of the objects, and nothing can be written. */
+  readonly status?: string
+}
+
+/** What several agents write at once is read once. */
+const quietMs = 20
+
+export function openFileStore(options: FileStoreOptions): ObjectStore {
+  const { from, status } = options
+  return {
+    async read() {
+      const { value, findings } = await readFrom(from, options)
+      const said = status === undefined ? nothingSaid : readStatusFolder(status)
+      for (const trouble of said.troubles) options.say?.(trouble)
+      if (status !== undefined) dropLost(status, value, said)
+      return { cluster: mergeStatuses(value, said), findings, isPartial: false }
+    },
+    watch: (handlers) => startWatch(options, handlers),
+    async apply(patch) {
+      if (status !== undefined) writeWhole(join(status, conditionFilePath(patch)), patch)
+    },
+  }
+}
+
+const nothingSaid = { nodes: [], conditions: [], troubles: [] }
+
+function startWatch(options: FileStoreOptions, handlers: WatchHandlers): Watch {
+  const { from, status } = options
+  const told = new Set<string>()
+  let latest: ObjectsRead | undefined
+  let timer: NodeJS.Timeout | undefined
+  const folders = watchFolders(() => {
+    clearTimeout(timer)
+    timer = setTimeout(emit, quietMs)
+  })
+
+  function emit(): void {
+    if (latest === undefined) return
+    if (status === undefined) handlers.take(latest)
+    else takeWithStatus(status, latest)
+  }
+
+  function takeWithStatus(folder: string, read: ObjectsRead): void {
+    // Folders of agents that came meanwhile are watched from now on.
+    folders.watch([folder])
+    try {
+      const said = readStatusFolder(folder)
+      for (const trouble of said.troubles) if (!told.has(trouble)) handlers.tell(trouble)
+      told.clear()
+      for (const trouble of said.troubles) told.add(trouble)
+      if (!read.isPartial) dropLost(folder, read.cluster, said)
+      handlers.take({ ...read, cluster: mergeStatuses(read.cluster, said) })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      handlers.tell(error.message)
+    }
+  }
+
+  const objects = watchFiles(
+    from,
+    options,
+  )({
+    take(read) {
+      latest = read
+      emit()
+    },
+    tell: handlers.tell,
+  })
+  return {
+    refresh() {
+      objects.refresh()
+      emit()
+    },
+    close() {
+      clearTimeout(timer)
+      folders.close()
+      objects.close()
+    },
+  }
+}
+
+/** With an API server conditions go with their object. */
+function dropLost(folder: string, cluster: Cluster, { conditions }: Pick<Said, 'conditions'>): void {
+  const kinds = {
+    TrafficPolicy: cluster.trafficPolicies,
+    TrafficPolicyBinding: cluster.trafficPolicyBindings,
+    EdgeService: cluster.edgeServices,
+  }
+  for (const { kind, metadata } of conditions) {
+    if (kinds[kind].has(`${metadata.namespace}/${metadata.name}`)) continue
+    rmSync(join(folder, conditionFilePath({ kind, metadata })), { force: true })
+  }
+}
+
+/** Beside its place, then renamed into it: nobody reads half of it. */
+function writeWhole(path: string, patch: ConditionPatch): void {
+  const beside = `${path}.part`
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(beside, `${JSON.stringify(patch, undefined, 2)}\n`)
+    renameSync(beside, path)
+  } catch (cause) {
+    rmSync(beside, { force: true })
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new Failure('input.unreadable', `the status ${path} cannot be written: ${reason}; check --status`, cause)
+  }
+}
