@@ -61,13 +61,14 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
     async report({ cluster, isPartial, states, mode, now }) {
       const said = [...states.flatMap(ofBinding), ...refusedBindings(cluster, states, written)]
       let isWritten = true
+      const beats: number[] = []
       for (const { object, generation, directions } of said) {
         const known = written.get(nameOf(object))
         const before = known?.object.uid === object.uid ? known?.entry : undefined
         const entry = nextEntry({ node, mode, generation, directions, before, now })
-        if (entry === undefined) continue
-        const ok = await attempt(() => status.write(printStatusPatch(object, entry)))
-        if (ok) written.set(nameOf(object), { object, entry })
+        const ok = entry === undefined || (await attempt(() => status.write(printStatusPatch(object, entry))))
+        if (ok && entry !== undefined) written.set(nameOf(object), { object, entry })
+        if (ok) beats.push(heartbeatDue(entry ?? before) ?? now)
         else isWritten = false
       }
       const names = new Set(said.map(({ object }) => nameOf(object)))
@@ -77,7 +78,6 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
         if (ok) written.delete(name)
         else isWritten = false
       }
-      const beats = [...written.values()].flatMap(({ entry }) => heartbeatDue(entry) ?? [])
       return { isWritten, ...(beats.length > 0 && { heartbeatAt: Math.min(...beats) }) }
     },
   }

@@ -22,6 +22,8 @@ export type RunningAgent = {
 
 const resyncMs = 5 * 60_000
 const retryMs = 5000
+/** A moment that is past already must not make the loop spin. */
+const shortestPauseMs = 100
 
 /** A second agent of the same datapath is refused: the Failure is thrown. */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
@@ -131,7 +133,7 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
       isWanted = false
       cancel()
       const next = await guarded()
-      if (!isStopped && !isWanted) cancel = clock.after(Math.max(0, next - clock.now()), wake)
+      if (!isStopped && !isWanted) cancel = clock.after(Math.max(shortestPauseMs, next - clock.now()), wake)
     }
     running = undefined
   }
