@@ -1,6 +1,7 @@
 /** A directory: the pods, Services, nodes and workloads that are known beside the flows, and how they are looked up. */
 import type { LabelSelector } from '#model/selector'
 import { canonicalAddress } from './address'
+import { chooseHolder } from './choose-holder'
 import type { DeathReason, Holder, Labels, PodHolder, ServiceHolder, Workload } from './holder'
 import type { Instant } from './instant'
 
@@ -178,15 +179,29 @@ function serviceHolder({ namespace, name, uid, createdAt, deletedAt }: KnownServ
   }
 }
 
-/** The pod that was meant: by its uid, or by its name where one side does not tell a uid; never another one of that name. */
-export function findPod(
-  index: DirectoryIndex,
-  pod: { readonly namespace: string | null; readonly name: string; readonly uid: string | null },
-): KnownPod | undefined {
+type MeantPod = { readonly namespace: string | null; readonly name: string; readonly uid: string | null }
+
+/**
+ * The pod that was meant: by its uid, or by its name where one side does not tell a uid; never another one of that name, and of
+ * several incarnations the one that was there at the moment.
+ */
+export function findPod(index: DirectoryIndex, pod: MeantPod, at: Instant): KnownPod | undefined {
   if (pod.uid !== null) {
     const found = index.podsByUid.get(pod.uid)
     if (found !== undefined) return found
   }
-  const named = index.podsByName.get(`${pod.namespace ?? ''}/${pod.name}`) ?? []
-  return named.find((one) => one.uid === null || pod.uid === null)
+  const named = (index.podsByName.get(nameKey(pod)) ?? []).filter((one) => one.uid === null || pod.uid === null)
+  if (named.length < 2) return named[0]
+  const holders = named.map(podHolder)
+  const answer = chooseHolder(holders, at)
+  return answer.kind === 'resolved' ? named.find((_, place) => holders[place] === answer.holder) : undefined
+}
+
+/** Whether who was meant depends on the moment. */
+export function hasSeveral(index: DirectoryIndex, pod: MeantPod): boolean {
+  return pod.uid === null && (index.podsByName.get(nameKey(pod))?.length ?? 0) > 1
+}
+
+function nameKey({ namespace, name }: MeantPod): string {
+  return `${namespace ?? ''}/${name}`
 }

@@ -19,6 +19,14 @@ export const flowFindings = {
     severity: 'warning',
     meaning: 'The protocol of a flow is none that policies know, so that no rule can allow it.',
   },
+  'flows.unknown-decision': {
+    severity: 'warning',
+    meaning: 'Whether a flow was let through is not told in words that are known, so that no rule is made of it.',
+  },
+  'flows.more-pages': {
+    severity: 'warning',
+    meaning: 'A flows file is one page of the broker’s answer, and the flows of the pages after it are not in it.',
+  },
   'flows.passed-over': {
     severity: 'info',
     meaning:

@@ -72,8 +72,9 @@ export function identifyPeer(index: DirectoryIndex, flow: Asked): PeerIdentity {
   const apiServer = identifyApiServer(index, flow, address)
   if (apiServer !== undefined) return apiServer
   if (flow.peer !== null) return identifyStamped(index, { flow, peer: flow.peer, address })
-  if (flow.outcome?.kind === 'rejected') return { kind: 'unattributed', address }
   if (flow.outcome === null) return lookUp(index, flow, address)
+  // Somebody held it: nobody who can be named, or somebody of a kind that is not known yet.
+  if (flow.outcome.kind !== 'never-held') return { kind: 'unattributed', address }
   return plainAddress(index, address)
 }
 
@@ -115,17 +116,17 @@ type Stamped = { readonly flow: Asked; readonly peer: ObservedPeer; readonly add
 
 function identifyStamped(index: DirectoryIndex, { flow, peer, address }: Stamped): PeerIdentity {
   if (peer.kind === 'service') return identifyService(index, { flow, peer, address })
-  const pod = findPod(index, peer)
+  const pod = findPod(index, peer, flow.lastSeen)
   if (peer.kind === 'node') return identifyHost(index, { peer, address, pod })
   const labels = peer.labels ?? (pod === undefined ? null : pod.labels)
   const { namespace, name } = peer
   return withLabels({ kind: 'pod', address, namespace, name, workload: peer.workload, pod }, labels)
 }
 
-/** Without a label a selector would take in everybody of the namespace. */
+/** Without a label a selector would take in everybody of the namespace, and without a namespace nobody knows whom it selects. */
 function withLabels(pod: Omit<PodIdentity, 'labels'>, labels: Labels | null): PodIdentity | AddressIdentity {
   const stable = stableLabels(labels ?? {})
-  if (Object.keys(stable).length > 0) return { ...pod, labels: stable }
+  if (pod.namespace !== '' && !isEmpty(stable)) return { ...pod, labels: stable }
   return { kind: 'unattributed', address: pod.address }
 }
 

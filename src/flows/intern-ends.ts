@@ -1,6 +1,6 @@
 /** The two ends of flows, each kept once: a million rows have few of them, and what is worked out of one holds for all. */
 import { canonicalAddress } from './address'
-import { type DirectoryIndex, findPod, type KnownPod } from './directory'
+import { type DirectoryIndex, findPod, hasSeveral, type KnownPod } from './directory'
 import type { Labels, Workload } from './holder'
 import { identifyPeer, type PeerIdentity } from './identify-peer'
 import type { ObservedFlow } from './observed-flow'
@@ -26,6 +26,8 @@ type Given = {
   readonly namespace: string | null
   readonly name: string
   readonly labels: Labels | null
+  readonly workload: Workload | null
+  readonly isHostNetwork?: boolean
 }
 
 type Remembered<End> = { readonly given: Given; readonly address: string | null; readonly end: End }
@@ -44,14 +46,19 @@ export function newEnds(index: DirectoryIndex): Ends {
 /** A key that is a uid alone need not be joined, which would take longer than all the rest. */
 export function ownEndOf(ends: Ends, flow: ObservedFlow): OwnEnd {
   const { pod } = flow
-  const { namespace, name, uid, address, isHostNetwork, workload } = pod
-  const key = uid ?? `${namespace} ${name} ${isHostNetwork} ${workload?.name}`
+  const { namespace, name, uid, address } = pod
+  const key = uid ?? `${namespace} ${name}${timePart(ends, pod, flow)}`
   const known = find(ends.own.get(key), pod, address)
   return known ?? remember(ends.own, key, { given: pod, address, end: buildOwnEnd(ends, flow) })
 }
 
-function buildOwnEnd({ index, counts }: Ends, { pod }: ObservedFlow): OwnEnd {
-  const known = findPod(index, pod)
+/** Whom a name alone means depends on the moment where several pods had it. */
+function timePart({ index }: Ends, pod: Parameters<typeof hasSeveral>[1], { lastSeen }: ObservedFlow): string {
+  return hasSeveral(index, pod) ? ` at ${lastSeen}` : ''
+}
+
+function buildOwnEnd({ index, counts }: Ends, { pod, lastSeen }: ObservedFlow): OwnEnd {
+  const known = findPod(index, pod, lastSeen)
   const labels = pod.labels ?? known?.labels ?? null
   return {
     id: counts.own++,
@@ -68,7 +75,7 @@ function buildOwnEnd({ index, counts }: Ends, { pod }: ObservedFlow): OwnEnd {
 /** What an address was depends on the row's own pod and port in a few cases alone: those rows have a key of their own. */
 export function peerEndOf(ends: Ends, flow: ObservedFlow): PeerEnd {
   const { peer, peerAddress } = flow
-  const part = ownPart(ends, flow)
+  const part = peer === null ? ownPart(ends, flow) : `${ownPart(ends, flow)}${timePart(ends, peer, flow)}`
   const key = part === '' ? peerKey(flow) : `${peerKey(flow)}${part}`
   const given: Given = peer ?? nobody
   const known = find(ends.peers.get(key), given, peerAddress)
@@ -83,10 +90,10 @@ function peerKey({ peer, outcome, peerAddress, lastSeen }: ObservedFlow): string
     return outcome === null ? `at ${lastSeen}` : outcome.kind
   }
   if (peer.uid !== null && peer.kind === 'pod') return peer.uid
-  return `${peer.kind} ${peer.uid} ${peer.namespace} ${peer.name} ${peer.entity ?? ''} ${peer.workload?.name}`
+  return `${peer.kind} ${peer.uid} ${peer.namespace} ${peer.name} ${peer.entity ?? ''}`
 }
 
-const nobody = { namespace: null, name: '', labels: null } as const
+const nobody = { namespace: null, name: '', labels: null, workload: null } as const
 
 function ownPart({ index }: Ends, { pod, peerAddress, peerPort, direction, peer }: ObservedFlow): string {
   if (peerAddress === null || peerAddress === pod.address) return ' itself'
@@ -116,7 +123,14 @@ function remember<End>(map: Map<string, Remembered<End>[]>, key: string, one: Re
 }
 
 function isSame(left: Given, right: Given): boolean {
-  return left.name === right.name && left.namespace === right.namespace && isSameLabels(left.labels, right.labels)
+  return (
+    left.name === right.name &&
+    left.namespace === right.namespace &&
+    left.isHostNetwork === right.isHostNetwork &&
+    left.workload?.name === right.workload?.name &&
+    left.workload?.kind === right.workload?.kind &&
+    isSameLabels(left.labels, right.labels)
+  )
 }
 
 function isSameLabels(left: Labels | null, right: Labels | null): boolean {

@@ -42,7 +42,7 @@ function readRecord(row: Row, reading: RowReading): ObservedFlow | undefined {
     {
       firstSeen,
       lastSeen,
-      hits: typeof row.hits === 'number' && row.hits >= 1 ? Math.floor(row.hits) : 1,
+      hits: hitsIn(row),
       pod: {
         namespace: textIn(pod, 'namespace'),
         name,
@@ -56,7 +56,7 @@ function readRecord(row: Row, reading: RowReading): ObservedFlow | undefined {
       ownPort: portIn(pod, 'port', reading),
       peerAddress: textIn(peer, 'address'),
       peerPort: portIn(peer, 'port', reading),
-      decision: textIn(row, 'decision') ?? 'ALLOW',
+      decision: decisionIn(row, reading),
       peer: peerOf({
         kind: textIn(peer, 'kind'),
         namespace: textIn(peer, 'namespace'),
@@ -70,6 +70,13 @@ function readRecord(row: Row, reading: RowReading): ObservedFlow | undefined {
     reading,
   )
 }
+
+/** A count that no sum would still be exact with is none. */
+function hitsIn({ hits }: Row): number {
+  return Number.isSafeInteger(hits) && Number(hits) >= 1 ? Math.min(Number(hits), mostHits) : 1
+}
+
+const mostHits = 1_000_000_000_000
 
 function readTrafficRow(row: Row, reading: RowReading): ObservedFlow | undefined {
   const time = instantIn(row, 'time_stamp')
@@ -104,12 +111,22 @@ function readTrafficRow(row: Row, reading: RowReading): ObservedFlow | undefined
       ownPort: portIn(row, 'pod_port', reading),
       peerAddress: textIn(row, 'traffic_in_out_ip'),
       peerPort: portIn(row, 'traffic_in_out_port', reading),
-      decision: textIn(row, 'decision') ?? 'ALLOW',
+      decision: decisionIn(row, reading),
       peer,
       outcome: peer === null ? null : { kind: 'resolved' },
     },
     reading,
   )
+}
+
+const decisions: readonly string[] = ['ALLOW', 'DROP', 'AUDIT']
+
+/** One that nobody knows is told, and kept: it is no reason for a rule. */
+function decisionIn(row: Row, reading: RowReading): string {
+  const decision = textIn(row, 'decision')?.trim().toUpperCase() ?? 'ALLOW'
+  if (decisions.includes(decision)) return decision
+  reading.tell('flows.unknown-decision', `the decision ${JSON.stringify(row.decision)} is neither ALLOW nor DROP`)
+  return decision
 }
 
 function complete(flow: ObservedFlow, reading: RowReading): ObservedFlow {

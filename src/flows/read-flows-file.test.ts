@@ -207,8 +207,33 @@ describe('files that are not whole', () => {
     expect(findings.filter(({ code }) => code === 'flows.no-port')).toHaveLength(20)
     expect(findings.at(-1)).toMatchObject({
       code: 'flows.more',
-      message: '80 more rows are like those told as flows.no-port',
+      message: '30 more rows are like those told as flows.no-port',
     })
+  })
+
+  test('one page of several says so, and what it holds beside rows is told', () => {
+    const { value, findings } = readFlowsFile(JSON.stringify({ items: [record, 7], next: 'abc' }))
+    expect(value).toHaveLength(1)
+    expect(findings.map(({ code }) => code)).toEqual(['flows.not-a-flow', 'flows.more-pages'])
+  })
+
+  test('a decision that nobody knows is kept and told; a missing one is that of brokers that reported nothing else', () => {
+    const { value, findings } = readFlowsFile(
+      lines({ ...row, decision: 'Forwarded' }, { ...row, decision: 'drop' }, { ...row, decision: null }),
+    )
+    expect(value.map(({ decision }) => decision)).toEqual(['FORWARDED', 'DROP', 'ALLOW'])
+    expect(findings.map(({ code, origin }) => [code, origin?.line])).toEqual([['flows.unknown-decision', 1]])
+  })
+
+  test.each([
+    [1e308, 1],
+    [1e15, 1_000_000_000_000],
+    [-5, 1],
+    [2.5, 1],
+    ['7', 1],
+    [7, 7],
+  ])('of %s sightings %i are counted', (hits, counted) => {
+    expect(readFlowsFile(lines({ ...record, hits })).value[0]?.hits).toBe(counted)
   })
 })
 

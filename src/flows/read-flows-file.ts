@@ -8,19 +8,34 @@ import type { ObservedFlow } from './observed-flow'
 import { isBrokerRow, readBrokerRow } from './read-flows-file-broker'
 import { isHubbleRow, readHubbleRow } from './read-flows-file-hubble'
 import { isRow, type Row, type RowReading } from './read-flows-file-row'
+import { type RecordedFlow, readRecordedFlow } from './recorded-flow-hubble'
 
-export type FlowsFileReader = {
-  readonly add: (chunk: string) => readonly ObservedFlow[]
+export type RowsFileReader<T> = {
+  readonly add: (chunk: string) => readonly T[]
   /** What was found, once all chunks were added. */
   readonly end: () => readonly Finding[]
 }
 
+export type FlowsFileReader = RowsFileReader<ObservedFlow>
+
 /** The whole text at once. */
 export function readFlowsFile(text: string, file = 'flows'): Parsed<readonly ObservedFlow[]> {
-  const reader = flowsFileReader(file)
+  return readWhole(flowsFileReader(file), text)
+}
+
+/** Hubble's flows as packets: where each was seen, by whom it was dropped, replies among them. */
+export function readHubbleFile(text: string, file = 'flows'): Parsed<readonly RecordedFlow[]> {
+  const read: ReadRow<RecordedFlow> = (row, line, reading) =>
+    isHubbleRow(row) ? readRecordedFlow(row, line, reading) : unknown(reading)
+  return readWhole(rowsFileReader(file, read), text)
+}
+
+function readWhole<T>(reader: RowsFileReader<T>, text: string): Parsed<readonly T[]> {
   const value = reader.add(text)
   return { value, findings: reader.end() }
 }
+
+type ReadRow<T> = (row: Row, line: number, reading: RowReading) => T | undefined
 
 type Scan = {
   /** Text of a row whose end is still to come. */
@@ -43,6 +58,12 @@ type Reading = {
 }
 
 export function flowsFileReader(file: string): FlowsFileReader {
+  return rowsFileReader(file, (row, _, reading) =>
+    isBrokerRow(row) ? readBrokerRow(row, reading) : isHubbleRow(row) ? readHubbleRow(row, reading) : unknown(reading),
+  )
+}
+
+function rowsFileReader<T>(file: string, read: ReadRow<T>): RowsFileReader<T> {
   const scan: Scan = {
     pending: '',
     depth: 0,
@@ -56,8 +77,8 @@ export function flowsFileReader(file: string): FlowsFileReader {
   const reading: Reading = { file, findings: [], counts: new Map() }
   return {
     add: (chunk) => {
-      const flows: ObservedFlow[] = []
-      scanChunk(scan, chunk, { flows, reading })
+      const flows: T[] = []
+      scanChunk(scan, chunk, { flows, reading, read })
       return flows
     },
     end: () => {
@@ -67,12 +88,12 @@ export function flowsFileReader(file: string): FlowsFileReader {
   }
 }
 
-type Sink = { readonly flows: ObservedFlow[]; readonly reading: Reading }
+type Sink<T> = { readonly flows: T[]; readonly reading: Reading; readonly read: ReadRow<T> }
 
 const [newline, quote, backslash, open, close] = [10, 34, 92, 123, 125]
 
 /** Braces alone are counted: whatever stands between two objects at the outside is brackets, commas and blanks. */
-function scanChunk(scan: Scan, chunk: string, sink: Sink): void {
+function scanChunk<T>(scan: Scan, chunk: string, sink: Sink<T>): void {
   let start = 0
   for (let at = 0; at < chunk.length; at++) {
     const code = chunk.charCodeAt(at)
@@ -138,7 +159,7 @@ function tellCut(reading: Reading, line: number): void {
   tell(reading, 'flows.cut-short', { line, message: 'the row that begins here is cut short; it is left out' })
 }
 
-function takeObject(text: string, line: number, sink: Sink): void {
+function takeObject<T>(text: string, line: number, sink: Sink<T>): void {
   const value = parseObject(text)
   if (value === undefined) {
     tell(sink.reading, 'flows.not-json', { line, message: 'this object is no JSON; it is left out' })
@@ -156,20 +177,27 @@ function parseObject(text: string): Row | undefined {
   }
 }
 
-function takeRow(row: Row, line: number, sink: Sink): void {
+function takeRow<T>(row: Row, line: number, sink: Sink<T>): void {
   // A page of the broker's API as it came.
   if (Array.isArray(row.items)) {
-    for (const item of row.items) if (isRow(item)) takeRow(item, line, sink)
+    for (const item of row.items) takeRow(isRow(item) ? item : {}, line, sink)
+    if (typeof row.next === 'string') tell(sink.reading, 'flows.more-pages', { line, message: morePages })
     return
   }
-  const reading: RowReading = { tell: (code, message) => tell(sink.reading, code, { line, message }) }
-  const flow = isBrokerRow(row)
-    ? readBrokerRow(row, reading)
-    : isHubbleRow(row)
-      ? readHubbleRow(row, reading)
-      : unknown(reading)
+  const told = new Set<FlowFindingCode>()
+  const reading: RowReading = {
+    tell: (code, message) => {
+      // The first fault of a kind is the cause of the others.
+      if (!told.has(code)) tell(sink.reading, code, { line, message })
+      told.add(code)
+    },
+  }
+  const flow = sink.read(row, line, reading)
   if (flow !== undefined) sink.flows.push(flow)
 }
+
+const morePages =
+  'this is one page of the broker’s answer, and more follow it; with Accept: application/x-ndjson all flows come at once'
 
 function unknown(reading: RowReading): undefined {
   reading.tell('flows.not-a-flow', 'this object is neither a flow of the broker’s nor of Hubble’s; it is left out')
