@@ -34,7 +34,8 @@ type PathOptions = FromOptions &
   }
 
 /** Each datapath's walker, loaded when it is asked for. Walkers of kube-proxy's nodes hang here. */
-const walkers: Readonly<Partial<Record<Datapath, () => Promise<Walker>>>> = {
+const walkers: Readonly<Record<Datapath, () => Promise<Walker>>> = {
+  cilium: async () => (await import('./path-cilium')).walkPathOfCilium,
   iptables: loadJourney,
   nftables: loadJourney,
 }
@@ -115,7 +116,6 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
     throw new Failure('usage.bad-argument', 'say who sends to whom: portolan path SOURCE TARGET:PORT')
   }
   const load = walkers[options.datapath]
-  if (load === undefined) throw new Failure('usage.bad-argument', `--datapath ${options.datapath} has no walker`)
   const input = await readClusterInput(io, options)
   requireNode(input.cluster, options.node)
   const ends = endsOf(input, [source, target], options)

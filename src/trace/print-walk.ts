@@ -94,7 +94,7 @@ function printSteps(steps: readonly WalkStep[], style: Style): string {
     if (last === undefined || placeLine(last) !== placeLine(step.at) || last.node !== step.at.node) {
       lines.push(`  ${style.paint('faint', plainText(placeLine(step.at)))}`)
     }
-    lines.push(...stepLines(step, { number: index + 1, width, packet: steps[index - 1]?.packet }, style))
+    lines.push(...stepLines(step, { number: index + 1, width, last: steps[index - 1] }, style))
     last = step.at
   }
   return `${lines.join('\n')}\n`
@@ -105,10 +105,11 @@ function placeLine({ device, hook, program }: WalkPlace): string {
   return program === undefined ? where : `${where}: ${program}`
 }
 
-type StepPlace = { readonly number: number; readonly width: number; readonly packet: WalkPacket | undefined }
+type StepPlace = { readonly number: number; readonly width: number; readonly last: WalkStep | undefined }
 
-function stepLines(step: WalkStep, { number, width, packet }: StepPlace, style: Style): readonly string[] {
-  const share = step.share === undefined ? '' : ` (${printShare(step.share)})`
+function stepLines(step: WalkStep, { number, width, last }: StepPlace, style: Style): readonly string[] {
+  const isNarrower = step.share !== undefined && step.share !== last?.share
+  const share = isNarrower ? ` (${printShare(step.share)} of connections from here on)` : ''
   const margin = ' '.repeat(9)
   const [first = '', ...more] = wrap(`${step.because}${share}`, 118 - width - 11)
   const did = step.did.length > width ? `${step.did}\n${' '.repeat(9 + width)}` : step.did.padEnd(width)
@@ -123,7 +124,7 @@ function stepLines(step: WalkStep, { number, width, packet }: StepPlace, style: 
     ...lookupLines(step.lookups ?? [], style).map((line) => `${margin}${line}`),
     ...rule.map((line) => `${margin}${plainText(line)}`),
     ...changeLines(step.changes ?? []).map((line) => `${margin}${plainText(line)}`),
-    ...(isSamePacket(packet, step.packet) ? [] : [`${margin}now ${plainText(packetText(step.packet))}`]),
+    ...(isSamePacket(last?.packet, step.packet) ? [] : [`${margin}now ${plainText(packetText(step.packet))}`]),
   ]
 }
 

@@ -48,7 +48,7 @@ function lxcValue({ endpointId, identity, flags }: LxcRow): Uint8Array {
   return bytes
 }
 
-function lxcText({ endpointId, identity, flags }: LxcRow, version: CiliumVersion): string {
+export function lxcText({ endpointId, identity, flags }: LxcRow, version: CiliumVersion): string {
   if ((flags & hostFlag) !== 0) return '(localhost)'
   const noMac = '00:00:00:00:00:00'
   const parts = [
@@ -94,7 +94,7 @@ function ipcacheValue({ identity, tunnel, key, flags }: IpcacheRow, version: Cil
   return bytes
 }
 
-function ipcacheText({ identity, tunnel, key, flags }: IpcacheRow, version: CiliumVersion): string {
+export function ipcacheText({ identity, tunnel, key, flags }: IpcacheRow, version: CiliumVersion): string {
   const end = isAtLeast(version, '1.17') ? `flags=${ipcacheFlagText(flags)}` : 'nodeid=0'
   return `identity=${identity} encryptkey=${key} tunnelendpoint=${tunnel === undefined ? '0.0.0.0' : printIp(tunnel)} ${end}`
 }
@@ -139,7 +139,7 @@ export function dumpNodeIds({ nodeIds }: NodeMaps): DumpedMap {
   }
 }
 
-function nodeIdText({ nodeId, spi }: NodeIdRow): string {
+export function nodeIdText({ nodeId, spi }: NodeIdRow): string {
   return `nodeid=0x${nodeId.toString(16)} spi=${spi}`
 }
 

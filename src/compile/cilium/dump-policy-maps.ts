@@ -34,7 +34,7 @@ function dumpPolicyMap(
   const dumped = rows.map(
     (row): DumpedRow => ({
       key: policyKeyText(row.entry.key, version),
-      value: valueText(row, version),
+      value: policyValueText(row, version),
       keyBytes: policyKeyBytes(row.entry.key),
       valueBytes: policyValueBytes(row, version),
       source: policySource(row.entry),
@@ -121,7 +121,7 @@ export function policyKeyText(key: PolicyKey, version: CiliumVersion): string {
   return `${key.direction === 'ingress' ? 'Ingress' : 'Egress'}: ${key.identity} ${portText(key, version)}`
 }
 
-function valueText({ entry, proxyPort }: PolicyMapRow, version: CiliumVersion): string {
+export function policyValueText({ entry, proxyPort }: PolicyMapRow, version: CiliumVersion): string {
   const parts = [
     entry.isDeny ? 'Deny' : 'Allow',
     proxyPort === 0 ? '' : `proxy port ${proxyPort}`,
@@ -178,7 +178,7 @@ function jsonOf({ entry, proxyPort, cookie }: PolicyMapRow, version: CiliumVersi
   }
 }
 
-function policySource({ origins, note }: PolicyEntry): RowSource {
+export function policySource({ origins, note }: PolicyEntry): RowSource {
   const [first, ...others] = origins
   if (first === undefined) return sourceOf('policy', undefined, note === undefined ? {} : { note })
   const { source, rule } = first

@@ -55,10 +55,9 @@ export function dumpServices(maps: NodeMaps): readonly DumpedMap[] {
 
 function serviceRows(maps: NodeMaps, service: ServiceRow): readonly DumpedRow[] {
   const { source } = service
-  const any = service.ip.family === 'ipv4' ? '0.0.0.0:0' : '[::]:0'
   const master = {
     key: serviceText(maps, service, 0),
-    value: `${any} (${service.revNat}) (0) [${printServiceFlags(service.flags)}] `,
+    value: masterText(service),
     keyBytes: serviceKey(service, 0),
     valueBytes: masterValue(service),
     source,
@@ -76,15 +75,24 @@ function serviceRows(maps: NodeMaps, service: ServiceRow): readonly DumpedRow[] 
   return [master, ...slots]
 }
 
+export function masterText({ ip, revNat, flags }: ServiceRow): string {
+  const any = ip.family === 'ipv4' ? '0.0.0.0:0' : '[::]:0'
+  return `${any} (${revNat}) (0) [${printServiceFlags(flags)}] `
+}
+
 /** Before 1.17 all slots stand under one address, without its protocol. */
-function serviceText({ settings }: NodeMaps, { ip, port, protocol, scope }: ServiceRow, slot: number): string {
+export function serviceText(
+  { settings }: Pick<NodeMaps, 'settings'>,
+  { ip, port, protocol, scope }: Pick<ServiceRow, 'ip' | 'port' | 'protocol' | 'scope'>,
+  slot: number,
+): string {
   const address = printEndpoint(printIp(ip), port)
   const inner = scope === 'internal' ? '/i' : ''
   if (!isAtLeast(settings.policy.version, '1.17')) return `${address}${inner}`
   return `${address}/${protocolName(protocol)}${inner} (${slot})`
 }
 
-function backendText({ ip, port, protocol }: BackendRow): string {
+export function backendText({ ip, port, protocol }: BackendRow): string {
   const address = printEndpoint(printIp(ip), port)
   return protocol === 0 ? address : `${address}/${protocolName(protocol)}`
 }

@@ -1,0 +1,146 @@
+/** A pod or the host receives. Mirrors cil_lxc_policy of bpf/bpf_lxc.c and cil_to_host of bpf/bpf_host.c, Cilium 1.16 to 1.19. */
+import { identityNumbers } from '#compile/identities/numbers'
+import { askPolicy } from './ask-policy'
+import { addressText, destinationText } from './flow-packet'
+import { type Delivery, end, type Next } from './next'
+import type { NodeTables } from './node-tables'
+import { reverseByNumber } from './reverse-nat'
+import { backAtSocket } from './socket-lb'
+import { type CtAnswer, createCt, ctFlags, ctSentence, kernelKey, lookUpCt, nodePortRow } from './state-tables'
+import { redirectToProxy } from './to-proxy'
+import { arrive, type Draft, endpointName, onDevice, policySide, stateOf, tell, tellRewrite } from './walk-draft'
+
+export function deliver(draft: Draft, delivery: Delivery): Next {
+  const { node, endpoint, identity, isHairpin = false, isFromProxy = false } = delivery
+  const at = policySide(node.name, endpoint, 'cil_lxc_policy')
+  const ct = lookUpCt(stateOf(draft, node), draft.packet, 'ingress')
+  const call = { map: 'cilium_call_policy', key: String(endpoint.id), value: `policy program of ${endpoint.title}` }
+  tell(draft, at, [`asked connection tracking: ${ct.result}`, ctSentence(ct)], { lookups: [call, ...ct.lookups] })
+  if (ct.result === 'REPLY' || ct.result === 'RELATED') return deliverAnswer(draft, delivery, ct)
+  if (isHairpin || isLoopback(ct) || hasLoopbackRow(draft, node)) {
+    tell(draft, at, ['skipped policy', 'a pod may always reach itself through a Service'])
+    track(draft, delivery, { ct, proxyPort: 0, isLoopback: true })
+    return arrived(draft, delivery)
+  }
+  if (isFromProxy) {
+    tell(draft, at, ['skipped policy', 'the proxy has judged it already (from-proxy)'])
+    return arrived(draft, delivery)
+  }
+  const fate = askPolicy(draft, node, at, { endpoint, direction: 'ingress', identity })
+  if ('ending' in fate) return end(fate.ending)
+  track(draft, delivery, { ct, proxyPort: fate.proxyPort, isLoopback: false })
+  if (fate.proxyPort === 0) return arrived(draft, delivery)
+  redirectToProxy(draft, node, at, { proxyPort: fate.proxyPort, parser: fate.parser ?? 'L7', direction: 'ingress' })
+  return { kind: 'from-host', node, identity, isProxy: true }
+}
+
+function isLoopback({ row }: CtAnswer): boolean {
+  return row !== undefined && (row.flags & ctFlags.loopback) !== 0
+}
+
+/** The sender's own row tells that the packet came back to it. */
+function hasLoopbackRow(draft: Draft, node: NodeTables): boolean {
+  return (lookUpCt(stateOf(draft, node), draft.packet, 'egress').row?.flags ?? 0) === ctFlags.loopback
+}
+
+type Tracking = { readonly ct: CtAnswer; readonly proxyPort: number; readonly isLoopback: boolean }
+
+function track(
+  draft: Draft,
+  { node, identity, isFromTunnel = false }: Delivery,
+  { ct, proxyPort, isLoopback: isSelf }: Tracking,
+): void {
+  if (ct.result !== 'NEW') return
+  const state = stateOf(draft, node)
+  const came = nodePortRow(state, draft.packet)
+  const own = lookUpCt(state, draft.packet, 'egress').row
+  createCt(state, draft.packet, {
+    direction: 'IN',
+    flags:
+      ((came?.flags ?? 0) & (ctFlags.nodePort | ctFlags.dsr)) |
+      (proxyPort > 0 ? ctFlags.proxyRedirect : 0) |
+      (isFromTunnel ? ctFlags.fromTunnel : 0) |
+      (isSelf ? ctFlags.loopback : 0),
+    revNat: isSelf ? (own?.revNat ?? 0) : 0,
+    sourceIdentity: identity,
+  })
+}
+
+/** A client that was translated per packet gets its answer from the frontend. */
+function deliverAnswer(draft: Draft, delivery: Delivery, { row, result }: CtAnswer): Next {
+  const { node, endpoint } = delivery
+  const at = policySide(node.name, endpoint, 'cil_lxc_policy')
+  const isSelf = ((row?.flags ?? 0) & ctFlags.loopback) !== 0
+  if (result === 'REPLY' && row !== undefined && row.revNat > 0 && !isSelf) {
+    reverseByNumber(draft, node, at, { revNat: row.revNat })
+  }
+  return arrived(draft, delivery)
+}
+
+function arrived(draft: Draft, { node, endpoint }: Delivery): Next {
+  const at = policySide(node.name, endpoint, 'cil_lxc_policy')
+  const name = endpointName(endpoint)
+  if (draft.packet.mark !== undefined) draft.packet = withoutMark(draft.packet)
+  const how = draft.net.path.hasEndpointRoutes ? 'cil_to_container at its veth' : 'redirected to its device'
+  tell(draft, at, ['delivered', `${name} receives it, ${how} (to-endpoint)`])
+  backAtSocket(draft, node, { title: endpoint.title, isHost: false })
+  finishTargets(draft)
+  return end(
+    arrive(draft, 'cilium.delivered', `it reaches ${name} on ${node.name} as ${destinationText(draft.packet)}`, {
+      kind: 'pod',
+      node: node.name,
+      endpoint,
+    }),
+  )
+}
+
+function withoutMark({ mark: _, ...packet }: Draft['packet']): Draft['packet'] {
+  return packet
+}
+
+function finishTargets(draft: Draft): void {
+  if (draft.targets.length === 0) draft.targets.push({ address: destinationText(draft.packet), share: 1 })
+}
+
+/** The host firewall judges what is for the node itself; then its stack has it. */
+export function toHost(draft: Draft, node: NodeTables, identity: number): Next {
+  const host = node.maps.world.endpoints.find(({ kind }) => kind === 'host')
+  const at = onDevice(node.name, 'cilium_host', 'tc ingress', 'cil_to_host')
+  if (host !== undefined && node.maps.settings.policy.hasHostFirewall && identity !== identityNumbers.host) {
+    const ct = lookUpCt(stateOf(draft, node), draft.packet, 'ingress')
+    tell(draft, at, [`asked connection tracking: ${ct.result}`, ctSentence(ct)], { lookups: ct.lookups })
+    if (ct.result === 'NEW' || ct.result === 'ESTABLISHED') {
+      const fate = askPolicy(draft, node, at, { endpoint: host, direction: 'ingress', identity })
+      if ('ending' in fate) return end(fate.ending)
+      if (ct.result === 'NEW')
+        createCt(stateOf(draft, node), draft.packet, { direction: 'IN', sourceIdentity: identity })
+    }
+  }
+  const back = stateOf(draft, node).kernel.get(kernelKey(draft.packet))
+  if (back !== undefined) {
+    const written = { packet: { ...draft.packet, destination: back.ip, port: back.port }, changes: [] }
+    const stack = { node: node.name, hook: 'PREROUTING', program: 'netfilter' }
+    tellRewrite(
+      draft,
+      stack,
+      ['translated the destination back', 'the kernel’s connection tracking knows the masqueraded connection'],
+      written,
+    )
+    return { kind: 'from-host', node, identity: identityNumbers.world }
+  }
+  tell(draft, at, [
+    'handed it to the host',
+    'the address is one of the node itself: its stack looks for a socket (to-host)',
+  ])
+  backAtSocket(draft, node, { title: node.name, isHost: true })
+  finishTargets(draft)
+  const what = addressText(draft.packet, draft.packet.destination, draft.packet.port)
+  return end(
+    arrive(
+      draft,
+      'cilium.to-host',
+      `it reaches the node ${node.name} itself as ${what}; what listens there no map tells`,
+      { kind: 'host', node: node.name },
+    ),
+  )
+}

@@ -1,0 +1,190 @@
+/** A packet leaves a node: into the tunnel, through the NIC, over the wire. Mirrors cil_to_overlay of bpf/bpf_overlay.c and cil_to_netdev of bpf/bpf_host.c, Cilium 1.16 to 1.19. */
+import { printIp } from '#base/ip'
+import { containsIp } from '#base/prefix'
+import { podRanges, worldNumber } from '#compile/cilium/render-ipcache'
+import { identityNumbers } from '#compile/identities/numbers'
+import { isAtLeast } from '#model/cilium-version'
+import type { WalkPlace } from '#model/walk'
+import { askPolicy } from './ask-policy'
+import { requestGateway } from './egress-gateway'
+import { encrypt } from './encrypt'
+import { isRemoteNode } from './find-service'
+import { destinationText, reversePacket, rewriteSource, sourceText, type Wrapping } from './flow-packet'
+import { needsMasquerade, translateSource } from './masquerade'
+import { type Encapsulation, end, type Next } from './next'
+import type { NodeTables } from './node-tables'
+import { createCt, kernelKey, lookUpCt } from './state-tables'
+import { arrive, type Draft, drop, onDevice, stateOf, tell, tellRewrite, unknown } from './walk-draft'
+
+/** A node's own traffic travels as remote-node. */
+export function encapsulate(draft: Draft, { node, at, to, identity, why, lookups }: Encapsulation): Next {
+  const { net, packet } = draft
+  const source = net.internalIp(node.name, to.family)
+  const place = onDevice(node.name, at.device, at.hook, at.program)
+  if (source === undefined) {
+    return end(
+      unknown(draft, place, 'cilium.no-node-address', `${node.name} has no address to send to ${printIp(to)} from`),
+    )
+  }
+  const carried = identity === identityNumbers.host ? identityNumbers['remote-node'] : identity
+  const isGeneve = net.settings.tunnelProtocol === 'geneve'
+  const wrapping: Wrapping = {
+    kind: isGeneve ? 'Geneve' : 'VXLAN',
+    source,
+    destination: to,
+    port: net.path.tunnelPort,
+    identity: carried,
+  }
+  draft.packet = { ...packet, wrappings: [...packet.wrappings, wrapping] }
+  const name = net.identityName(carried)
+  tell(
+    draft,
+    place,
+    ['encapsulated', `${why}; the header carries identity ${carried} (${name}) by bpf_skb_set_tunnel_key (to-overlay)`],
+    { lookups },
+  )
+  const device = isGeneve ? 'cilium_geneve' : 'cilium_vxlan'
+  tell(draft, onDevice(node.name, device, 'tc egress', 'cil_to_overlay'), [
+    'marked as overlay',
+    'what the tunnel carries is not translated again',
+  ])
+  return { kind: 'leave', node, identity: carried, isTranslated: true, why: `the tunnel’s packet to ${printIp(to)}` }
+}
+
+type Leaving = Extract<Next, { readonly kind: 'leave' }>
+
+export function leave(draft: Draft, { node, why, isTranslated = false, identity }: Leaving): Next {
+  const at = onDevice(node.name, 'NIC', 'tc egress', 'cil_to_netdev')
+  tell(draft, at, ['leaves through the NIC', why])
+  const fire = isTranslated ? undefined : hostFirewall(draft, node, at, identity)
+  if (fire !== undefined) return fire
+  const refused = encrypt(draft, node, at)
+  if (refused !== undefined) return end(refused)
+  const isWrapped = draft.packet.wrappings.length > 0
+  if (!isTranslated && !isWrapped) {
+    const diverted = toGateway(draft, node, at, identity)
+    if (diverted !== undefined) return diverted
+    const ended = masquerade(draft, node, at)
+    if (ended !== undefined) return ended
+  }
+  if (draft.packet.mark !== undefined) draft.packet = withoutMark(draft.packet)
+  return { kind: 'wire', from: node }
+}
+
+function withoutMark({ mark: _, ...packet }: Draft['packet']): Draft['packet'] {
+  return packet
+}
+
+/** What the host sends is judged by its own policies, where the host firewall is on. */
+function hostFirewall(draft: Draft, node: NodeTables, at: WalkPlace, identity: number): Next | undefined {
+  const host = node.maps.world.endpoints.find(({ kind }) => kind === 'host')
+  if (identity !== identityNumbers.host || host === undefined || !node.maps.settings.policy.hasHostFirewall)
+    return undefined
+  const ct = lookUpCt(stateOf(draft, node), draft.packet, 'egress')
+  if (ct.result === 'REPLY' || ct.result === 'RELATED') return undefined
+  const there = node.ipcache(draft.packet.destination).row
+  const to = there?.identity ?? worldNumber(node.maps.settings.policy.isDualStack, draft.packet.destination.family)
+  const fate = askPolicy(draft, node, at, { endpoint: host, direction: 'egress', identity: to })
+  if ('ending' in fate) return end(fate.ending)
+  if (ct.result === 'NEW') createCt(stateOf(draft, node), draft.packet, { direction: 'OUT', sourceIdentity: identity })
+  return undefined
+}
+
+/** From 1.18 on the egress gateway is asked for here. */
+function toGateway(draft: Draft, node: NodeTables, at: WalkPlace, own: number): Next | undefined {
+  if (!isAtLeast(draft.net.settings.policy.version, '1.18')) return undefined
+  const { packet } = draft
+  if (lookUpCt(stateOf(draft, node), packet, 'egress').result === 'REPLY') return undefined
+  const there = node.ipcache(packet.destination).row
+  const identity = there?.identity ?? worldNumber(node.maps.settings.policy.isDualStack, packet.destination.family)
+  return requestGateway(draft, node, at, { identity, own })
+}
+
+function masquerade(draft: Draft, node: NodeTables, at: WalkPlace): Next | undefined {
+  if (!draft.net.path.isBpfMasquerade) return masqueradeByKernel(draft, node)
+  const answer = needsMasquerade(draft, node)
+  const { lookups, why } = answer
+  if (answer.kind === 'no') {
+    tell(draft, at, ['kept the source', why], { lookups })
+    return undefined
+  }
+  if (answer.kind === 'no-address') return end(drop(draft, at, 204, { sentence: why }))
+  const ended = translateSource(draft, node, at, answer)
+  return ended === undefined ? undefined : end(ended)
+}
+
+/** Cilium's rules of iptables: pods' packets to what is outside the native range, not through its own devices. */
+function masqueradeByKernel(draft: Draft, node: NodeTables): Next | undefined {
+  const { packet, net } = draft
+  const { family } = packet.source
+  const at: WalkPlace = { node: node.name, hook: 'POSTROUTING', program: 'CILIUM_POST_nat' }
+  const own = net.internalIp(node.name, family)
+  const isOwnPod = podRanges(net).some(({ name, prefix }) => name === node.name && containsIp(prefix, packet.source))
+  const native = net.path.nativeRanges[family]
+  const isNative =
+    native === undefined
+      ? podRanges(net).some(({ name, prefix }) => name === node.name && containsIp(prefix, packet.destination))
+      : containsIp(native, packet.destination)
+  const there = node.ipcache(packet.destination).row
+  const isNode = !net.settings.isTunnel && there !== undefined && isRemoteNode(there.identity)
+  const isReply = lookUpCt(stateOf(draft, node), packet, 'egress').result === 'REPLY'
+  if (!net.path.masquerades[family] || !isOwnPod || isNative || isNode || isReply || own === undefined) {
+    const why = isReply ? 'the kernel translates a connection’s first packet alone' : 'no rule of masquerading matches'
+    tell(draft, at, ['kept the source', why])
+    return undefined
+  }
+  const to = { ip: own, port: packet.sourcePort }
+  const written = rewriteSource(packet, to, 'tc')
+  const changes = written.changes.map(({ by: _, ...change }) => ({ ...change, by: 'netfilter' }))
+  stateOf(draft, node).kernel.set(kernelKey(reversePacket(written.packet)), {
+    ip: packet.source,
+    port: packet.sourcePort,
+  })
+  tellRewrite(
+    draft,
+    at,
+    [
+      'translated the source',
+      'enable-bpf-masquerade is off: Cilium’s rules of iptables masquerade; the port is kept where it is free',
+    ],
+    { packet: written.packet, changes },
+  )
+  return undefined
+}
+
+/** To the node that has the outermost address, to the node of a pod, or out of the cluster. */
+export function wire(draft: Draft, from: NodeTables | undefined): Next {
+  const { packet, net } = draft
+  const outer = packet.wrappings.at(-1)
+  const destination = outer?.destination ?? packet.destination
+  const name = net.nodeOfAddress(destination) ?? routedTo(draft, from)
+  const node = name === undefined ? undefined : net.node(name)
+  if (node !== undefined && node.name !== from?.name) return { kind: 'from-netdev', node }
+  const at: WalkPlace = { hook: 'wire' }
+  if (node !== undefined) {
+    return end(
+      unknown(
+        draft,
+        at,
+        'cilium.routes',
+        `the routes of ${node.name} decide about ${printIp(destination)}, and no object tells them`,
+      ),
+    )
+  }
+  tell(draft, at, ['left the cluster', `${destinationText(packet)} sees it come from ${sourceText(packet)}`])
+  if (draft.targets.length === 0) draft.targets.push({ address: destinationText(packet), share: 1 })
+  return end(
+    arrive(draft, 'cilium.left', `it leaves the cluster for ${destinationText(packet)} as ${sourceText(packet)}`, {
+      kind: 'outside',
+    }),
+  )
+}
+
+/** By the node's own route, or else by the network's, which is taken to know each pod's node. */
+function routedTo({ packet, net }: Draft, from: NodeTables | undefined): string | undefined {
+  const route = from?.maps.routes.find(
+    ({ destination, via }) => via !== undefined && containsIp(destination, packet.destination),
+  )
+  const via = route?.via === undefined ? undefined : net.nodeOfAddress(route.via)
+  return via ?? net.nodeOfPod(packet.destination)
+}
