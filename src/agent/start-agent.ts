@@ -28,8 +28,8 @@ const shortestPauseMs = 100
 /** A second agent of the same datapath is refused: the Failure is thrown. */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { node, clock, log } = options
-  const holder = openHolder(options)
   const reporter = await openReporter(options)
+  const holder = openHolder(options)
   const memory = newMemory()
   const { book } = memory
   const loop = openLoop(clock, log, pass)
