@@ -39,6 +39,10 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan agent attach eth0 --netns /var/run/netns/cni-1234 -o json',
   ],
   'agent mode': ['portolan agent mode', 'portolan agent mode audit --bpffs /run/portolan/bpf'],
+  controller: [
+    'portolan controller --from samples/traffic-policy --once',
+    'portolan controller --from policies --status /run/portolan/status',
+  ],
   policy: ['portolan policy matrix --from samples/shop', 'portolan policy eval --help'],
   'policy eval': [
     'portolan policy eval --from samples/shop --source shop/client --to shop/svc/web --port 80',

@@ -19,6 +19,7 @@ const commands: readonly CommandEntry[] = [
   { name: 'flows', load: async () => (await import('./flows')).addFlows },
   { name: 'who', load: async () => (await import('./who')).addWho },
   { name: 'agent', load: async () => (await import('./agent')).addAgent },
+  { name: 'controller', load: async () => (await import('./controller')).addController },
   { name: 'demo', load: async () => (await import('./demo')).addDemo },
 ]
 

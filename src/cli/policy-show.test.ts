@@ -176,8 +176,9 @@ test('an interface that is not attached, and a datapath that cannot be read, lea
   expect(absent.code).toBe(0)
   const none = await show(objects(), { mode: 'unknown', datapath: { why: 'it is not permitted' } })
   expect(none.out).toContain('status    Applied since')
-  expect(none.out).toContain('snapshot  it is not permitted')
-  expect([none.code, none.err]).toEqual([3, 'the datapath of this node is not read: it is not permitted\n'])
+  expect(none.out).toContain('mode        unknown\ndatapath    not read: it is not permitted\n')
+  expect(none.out).toContain('  snapshot  unknown\n')
+  expect([none.code, none.err]).toEqual([3, ''])
 })
 
 test('an attachment that another node holds, or none, or nobody knows, is told and ends with 1', async () => {

@@ -76,7 +76,6 @@ async function runPolicyShow(io: Io, asked: Asked, open: OpenNode): Promise<Exit
     return 1
   }
   const { mode, datapath } = await open(io, asked.bpffs)
-  const why = 'why' in datapath ? datapath.why : undefined
   try {
     const context = { cluster, node, mode, datapath }
     io.out(
@@ -88,8 +87,7 @@ async function runPolicyShow(io: Io, asked: Asked, open: OpenNode): Promise<Exit
   } finally {
     if (!('why' in datapath)) datapath.close()
   }
-  if (why !== undefined) io.err(`the datapath of this node is not read: ${why}\n`)
-  return why === undefined ? 0 : 3
+  return 'why' in datapath ? 3 : 0
 }
 
 async function readObjects(io: Io, { from, status }: Asked): Promise<Cluster> {
@@ -140,7 +138,7 @@ type Context = { readonly cluster: Cluster; readonly node: string } & OpenedNode
 function showAttachment(wanted: WantedInterface, context: Context): ShownAttachment {
   const { cluster, node, mode, datapath } = context
   const entry = entryOf(wanted, context)
-  const row = 'why' in datapath ? datapath.why : findHere(wanted, datapath)
+  const row = 'why' in datapath ? 'unknown' : findHere(wanted, datapath)
   const directions = (['ingress', 'egress'] as const).map((direction): ShownDirection => {
     const reading = 'why' in datapath || typeof row === 'string' ? undefined : datapath.direction(row.slot, direction)
     const isOwn = typeof row !== 'string' && reading?.bound?.snapshot?.token === row.token
@@ -156,7 +154,17 @@ function showAttachment(wanted: WantedInterface, context: Context): ShownAttachm
   })
   const { kind, namespace, attachment, interface: device = '', vpc } = wanted
   const chosenBy = chooserOf(wanted, cluster)
-  return { kind, attachment: `${namespace}/${attachment}`, node, interface: device, vpc, mode, chosenBy, directions }
+  return {
+    kind,
+    attachment: `${namespace}/${attachment}`,
+    node,
+    interface: device,
+    vpc,
+    mode,
+    unread: 'why' in datapath ? datapath.why : null,
+    chosenBy,
+    directions,
+  }
 }
 
 function findHere({ interface: name, takenBy }: WantedInterface, datapath: DatapathReading) {

@@ -54,6 +54,8 @@ export type ShownAttachment = {
   readonly interface: string
   readonly vpc: string
   readonly mode: string
+  /** Why the datapath was not read; null where it was. */
+  readonly unread: string | null
   /** The binding or the service that chooses the policies, with its generation. */
   readonly chosenBy: string
   readonly directions: readonly ShownDirection[]
@@ -75,6 +77,7 @@ function printAttachment(shown: ShownAttachment): string {
       ['interface', shown.interface === '' ? '-' : shown.interface],
       ['vpc', shown.vpc === '' ? '-' : shown.vpc],
       ['mode', shown.mode],
+      ...(shown.unread === null ? [] : [['datapath', `not read: ${shown.unread}`] as const]),
       ['chosen by', shown.chosenBy],
     ],
     '',

@@ -118,7 +118,7 @@ function writeWhole(path: string, patch: ConditionPatch): void {
     renameSync(beside, path)
   } catch (cause) {
     rmSync(beside, { force: true })
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new Failure('input.unreadable', `the status ${path} cannot be written: ${reason}; check --status`, cause)
+    const { message } = cause as Error
+    throw new Failure('input.unreadable', `the status ${path} cannot be written: ${message}; check --status`, cause)
   }
 }

@@ -1,4 +1,5 @@
 /** All conditions of a cluster at one moment: a value of its objects and the clock, with nothing remembered beside them. */
+import { compareText } from '#base/text'
 import { compareBindings } from '#compile/traffic-policy/lint-traffic-policies'
 import type { Cluster } from '#model/cluster'
 import type { JudgedKind } from '#model/condition-schema'
@@ -22,6 +23,7 @@ export type JudgedObject = {
   readonly isChanged: boolean
 }
 
+/** `objects` by namespace and name. */
 export type Survey = {
   readonly objects: readonly JudgedObject[]
   /** When an answer changes with no object changing: the first heartbeat to turn stale, in milliseconds since the epoch. */
@@ -57,8 +59,12 @@ export function surveyConditions(cluster: TrafficObjects, now: number): Survey {
   const services = [...cluster.edgeServices.values()].map((service) =>
     dated('EdgeService', service, [judgeEdgeService(resolve, service)]),
   )
-  const objects = [...policies, ...bindings, ...services]
+  const objects = [...policies, ...bindings, ...services].sort(compareObjects)
   return moments.length === 0 ? { objects } : { objects, nextAt: moments.reduce((a, b) => Math.min(a, b)) }
+}
+
+function compareObjects({ meta: one }: JudgedObject, { meta: other }: JudgedObject): number {
+  return compareText(one.namespace, other.namespace) || compareText(one.name, other.name)
 }
 
 type Judged = {

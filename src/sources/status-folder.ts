@@ -76,10 +76,10 @@ function unreadable(folder: string, cause: unknown): Failure {
   return new Failure('input.unreadable', `${folder} cannot be read: ${reasonOf(cause)}; check --status`, cause)
 }
 
-function codeOf(cause: unknown): unknown {
-  return cause instanceof Error && 'code' in cause ? cause.code : undefined
+function codeOf(cause: unknown): string | undefined {
+  return (cause as NodeJS.ErrnoException).code
 }
 
 function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
+  return (cause as Error).message
 }
