@@ -30,7 +30,8 @@ type PathOptions = FromOptions &
     readonly state?: readonly string[]
     readonly flow?: string
     readonly namespace: string
-    readonly output: 'text' | 'wide' | 'json' | 'mermaid'
+    readonly time?: string
+    readonly output: 'text' | 'wide' | 'json' | 'mermaid' | 'hubble'
   }
 
 /** Each datapath's walker, loaded when it is asked for. Walkers of kube-proxy's nodes hang here. */
@@ -77,9 +78,12 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
       ),
     )
     .option('--flow <file>', 'explain recorded flows instead: hubble observe -o json')
+    .option('--time <time>', 'the time that -o hubble writes (default: now)')
     .option('-n, --namespace <name>', 'where a bare NAME is', asNamespace, 'default')
     .addOption(
-      new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'mermaid']).default('text'),
+      new Option('-o, --output <format>', 'output; hubble: the flows that Hubble would print')
+        .choices(['text', 'wide', 'json', 'mermaid', 'hubble'])
+        .default('text'),
     )
     .action(async (source: string | undefined, target: string | undefined, options: PathOptions) => {
       end(await runPath(io, [source, target], options))
@@ -111,27 +115,48 @@ function asNodeDevice(text: string, earlier: PathAsked['devices'] | undefined): 
 type Words = readonly [string | undefined, string | undefined]
 
 async function runPath(io: Io, words: Words, options: PathOptions): Promise<ExitCode> {
+  const { flow } = options
   const [source, target] = words
-  if (source === undefined || target === undefined) {
+  if (flow === undefined && (source === undefined || target === undefined)) {
     throw new Failure('usage.bad-argument', 'say who sends to whom: portolan path SOURCE TARGET:PORT')
   }
-  const load = walkers[options.datapath]
+  if (flow !== undefined && source !== undefined) {
+    throw new Failure('usage.bad-argument', '--flow tells who sends to whom; leave SOURCE and TARGET out')
+  }
   const input = await readClusterInput(io, options)
   requireNode(input.cluster, options.node)
-  const ends = endsOf(input, [source, target], options)
-  const walk = (await load())({
+  const asked: Omit<PathAsked, 'question'> = {
     cluster: input.cluster,
     slices: input.slices,
-    question: ends.question,
     datapath: options.datapath,
     cilium: options.cilium,
     state: await readStates(io, options.state ?? []),
     devices: options.device ?? new Map(),
     ...(options.datapath !== 'cilium' && { kubeProxy: await readKubeProxy(io, input.cluster, options) }),
-  })
+  }
+  if (flow !== undefined) {
+    const { runPathFlows } = await import('./path-flow')
+    return runPathFlows(io, asked, { flow, output: options.output, time: timeOf(options), findings: input.findings })
+  }
+  const ends = endsOf(input, [source ?? '', target ?? ''], options)
+  const walk = (await walkers[options.datapath]())({ ...asked, question: ends.question })
   printFindings(io, [...input.findings, ...walk.findings])
-  printAnswer(io, walk, { options, title: `${source} → ${target}`, notes: ends.notes })
+  if (options.output === 'hubble') await printAsHubble(io, walk, { asked, time: timeOf(options) })
+  else printAnswer(io, walk, { options, title: `${source} → ${target}`, notes: ends.notes })
   return worstOf(walk)
+}
+
+function timeOf({ time }: PathOptions): string {
+  return time ?? new Date().toISOString()
+}
+
+type AsHubble = { readonly asked: Omit<PathAsked, 'question'>; readonly time: string }
+
+async function printAsHubble(io: Io, walk: Walk, { asked, time }: AsHubble): Promise<void> {
+  const { prepareWalker } = await import('./path-walkers')
+  const { hubbleRows, printHubbleRows } = await import('#flows/print-hubble')
+  const { describe } = await prepareWalker(asked)
+  io.out(printHubbleRows(hubbleRows(walk, { describe, time })))
 }
 
 function endsOf(

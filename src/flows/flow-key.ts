@@ -33,13 +33,9 @@ export function flowKeyText(flow: KeyedFlow): string {
       : peer.uid === null
         ? [peer.kind, '', peer.namespace, peer.name]
         : [peer.kind, peer.uid, '', '']
-  return [...own.map(orEmpty), flowKeyMiddle(flow), ...identity.map(orEmpty)].join(keySeparator)
-}
-
-/** The parts that a row brings itself; the others are looked up. */
-export function flowKeyMiddle(flow: Omit<KeyedFlow, 'pod' | 'peer'>): string {
-  const [own, peer] = flow.direction === 'INGRESS' ? [flow.ownPort, ''] : ['', flow.peerPort]
-  return [flow.direction, flow.protocol, own, flow.peerAddress, peer, flow.decision].map(orEmpty).join(keySeparator)
+  const [ownPort, peerPort] = flow.direction === 'INGRESS' ? [flow.ownPort, ''] : ['', flow.peerPort]
+  const middle = [flow.direction, flow.protocol, ownPort, flow.peerAddress, peerPort, flow.decision]
+  return [...own, ...middle, ...identity].map(orEmpty).join(keySeparator)
 }
 
 function orEmpty(part: string | number | null | undefined): string | number {

@@ -120,7 +120,8 @@ function identifyStamped(index: DirectoryIndex, { flow, peer, address }: Stamped
   if (peer.kind === 'node') return identifyHost(index, { peer, address, pod })
   const labels = peer.labels ?? (pod === undefined ? null : pod.labels)
   const { namespace, name } = peer
-  return withLabels({ kind: 'pod', address, namespace, name, workload: peer.workload, pod }, labels)
+  const workload = peer.workload ?? pod?.workload ?? null
+  return withLabels({ kind: 'pod', address, namespace, name, workload, pod }, labels)
 }
 
 /** Without a label a selector would take in everybody of the namespace, and without a namespace nobody knows whom it selects. */

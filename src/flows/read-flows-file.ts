@@ -8,7 +8,7 @@ import type { ObservedFlow } from './observed-flow'
 import { isBrokerRow, readBrokerRow } from './read-flows-file-broker'
 import { isHubbleRow, readHubbleRow } from './read-flows-file-hubble'
 import { isRow, type Row, type RowReading } from './read-flows-file-row'
-import { type RecordedFlow, readRecordedFlow } from './recorded-flow-hubble'
+import { type RecordedFlow, readRecordedFlow, settleReplies } from './recorded-flow-hubble'
 
 export type RowsFileReader<T> = {
   readonly add: (chunk: string) => readonly T[]
@@ -27,7 +27,8 @@ export function readFlowsFile(text: string, file = 'flows'): Parsed<readonly Obs
 export function readHubbleFile(text: string, file = 'flows'): Parsed<readonly RecordedFlow[]> {
   const read: ReadRow<RecordedFlow> = (row, line, reading) =>
     isHubbleRow(row) ? readRecordedFlow(row, line, reading) : unknown(reading)
-  return readWhole(rowsFileReader(file, read), text)
+  const { value, findings } = readWhole(rowsFileReader(file, read), text)
+  return { value: settleReplies(value), findings }
 }
 
 function readWhole<T>(reader: RowsFileReader<T>, text: string): Parsed<readonly T[]> {
