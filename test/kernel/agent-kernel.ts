@@ -33,6 +33,7 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
     native: withFaults(loadNative(), faults),
   }
   const [host = '', workload = ''] = createNamespaces(['host', 'workload'])
+  mustRun(['ip', '-n', host, 'link', 'set', 'lo', 'up'])
   // Neighbour discovery would be counted before anything is published.
   const quiet = ['all', 'default'].map((which) => `net.ipv6.conf.${which}.disable_ipv6=1`)
   for (const end of [host, workload]) mustRun(inside(end, ['sysctl', '-qw', ...quiet]))
