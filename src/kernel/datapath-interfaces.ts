@@ -11,7 +11,7 @@ import { listPins, openPin, pin, unpin } from './bpffs'
 import { attachByClsact, detachByClsact, hasFilter } from './clsact'
 import type { Folders, Tables } from './datapath-tables'
 import { createLink, detachLink, type Hook, hasTcx, type LinkInfo, queryHook, readLink } from './links'
-import { lookUp, numberKey, remove, update } from './maps'
+import { type BpfMap, lookUp, numberKey, remove, update } from './maps'
 import type { Native } from './native'
 import { findNamespace, insideNamespace, namespaceInode, ownNamespace } from './network-namespace'
 import { closeProgram, type LoadedProgram, loadProgram, readProgramInfo } from './programs'
@@ -182,7 +182,11 @@ export function detachInterface({ bpf, folders, tables }: InterfaceTools, held: 
     }
   }
   for (const direction of directions) remove(bpf, tables.bound, numberKey(boundRow(held.slot, direction)))
-  update(bpf, tables.interfaces, numberKey(held.slot), Buffer.alloc(interfaceLayout.size), 'clear interface')
+  clearInterface(bpf, tables.interfaces, held.slot)
+}
+
+export function clearInterface(bpf: Bpf, interfaces: BpfMap, slot: number): void {
+  update(bpf, interfaces, numberKey(slot), Buffer.alloc(interfaceLayout.size), 'clear interface')
 }
 
 function detachFilter(native: Native, held: HeldInterface, hook: Hook): void {
@@ -245,7 +249,9 @@ export function holdLinks({ bpf, folders }: InterfaceTools, known: HeldLinks): v
   }
 }
 
-export function listHeld({ bpf, tables }: Pick<InterfaceTools, 'bpf' | 'tables'>): readonly HeldInterface[] {
+type InterfaceRows = Pick<InterfaceTools, 'bpf'> & { readonly tables: Pick<Tables, 'interfaces'> }
+
+export function listHeld({ bpf, tables }: InterfaceRows): readonly HeldInterface[] {
   const held: HeldInterface[] = []
   for (let slot = 1; slot < tables.interfaces.shape.maxEntries; slot++) {
     const row = lookUp(bpf, tables.interfaces, numberKey(slot))
@@ -281,7 +287,7 @@ function hookOf(direction: Direction, side: Side): Hook {
   return direction === 'ingress' ? 'egress' : 'ingress'
 }
 
-function pinName(slot: number, hook: Hook): string {
+export function pinName(slot: number, hook: Hook): string {
   return `${slot}-${hook}`
 }
 

@@ -27,8 +27,8 @@ export type Folders = {
 
 export type Tables = Readonly<Record<DatapathMap, BpfMap>>
 
-export function foldersOf(folder: string): Folders {
-  const root = join(folder, `v${datapathVersion}`)
+export function foldersOf(folder: string, version = datapathVersion): Folders {
+  const root = join(folder, `v${version}`)
   return {
     root,
     tables: join(root, 'tp_tables'),
@@ -93,7 +93,8 @@ function pinAll(bpf: Bpf, folders: Folders, made: readonly BpfMap[]): void {
   }
 }
 
-function openTable(bpf: Bpf, path: string, shape: MapShape): BpfMap | undefined {
+/** Undefined where there is none; the descriptor is the caller's. */
+export function openTable(bpf: Bpf, path: string, shape: MapShape): BpfMap | undefined {
   const fd = openPin(bpf, path)
   if (fd === undefined) return undefined
   const found = readMapShape(bpf, fd)
@@ -109,7 +110,7 @@ function openTable(bpf: Bpf, path: string, shape: MapShape): BpfMap | undefined 
 
 const configRow = numberKey(0)
 
-function readConfig(bpf: Bpf, tables: ConfigTable): Buffer {
+export function readConfig(bpf: Bpf, tables: ConfigTable): Buffer {
   return lookUp(bpf, tables.config, configRow) ?? Buffer.alloc(configLayout.size)
 }
 

@@ -28,6 +28,7 @@ import { type Publisher, publisherOf } from './datapath-publisher'
 import { isModeChosen, makeFolders, openTables, readMode, writeConfig, writeMode } from './datapath-tables'
 import { type BpfMap, closeMap, lookUp, numberKey, rowSize, update } from './maps'
 import { loadNative, type Native } from './native'
+import { inheritMode, lockOlder, type OlderVersions } from './older-versions'
 import { openRing } from './ring-buffer'
 import { takeWriterLock, withTurn } from './writer-lock'
 
@@ -79,17 +80,25 @@ export function openAttacher(options: DatapathOptions): Attacher {
 /** The agent's: a second one of the same folder is refused. */
 export function openDatapath(options: DatapathOptions): Datapath {
   const native = options.native ?? loadNative()
-  const lock = takeWriterLock(native, makeFolders(options.folder).root)
+  const older = lockOlder(native, options.folder)
   try {
-    return openLocked(options, lock.release)
-  } catch (error) {
-    lock.release()
-    throw error
+    const lock = takeWriterLock(native, makeFolders(options.folder).root)
+    try {
+      return openLocked(options, { release: lock.release, older })
+    } catch (error) {
+      lock.release()
+      throw error
+    }
+  } finally {
+    older.release()
   }
 }
 
-function openLocked(options: DatapathOptions, release: () => void): Datapath {
+type Locks = { readonly release: () => void; readonly older: OlderVersions }
+
+function openLocked(options: DatapathOptions, { release, older }: Locks): Datapath {
   const { bpf, tables, folders, attacher, detachGone, alone } = openParts(options)
+  alone(() => older.takeOver({ bpf, tables, folders }))
   const publisher = publisherOf({ bpf, tables, folders })
   const ring = openRing(bpf.native, tables.events)
   const links: HeldLinks = new Map()
@@ -153,6 +162,7 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
     })
     // Only now are the tables that the programs use the ones that everybody finds.
     if (isNew) notePrograms(bpf, opened)
+    inheritMode({ bpf, tables: opened }, folder)
     return opened
   })
   const tools = { bpf, folders, tables }

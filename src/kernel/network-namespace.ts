@@ -74,10 +74,14 @@ export function namespaceInode(path: string): bigint {
 
 /** A path to the namespace of that inode: this thread's own, or one that ip(8) gave a name. */
 export function findNamespace(inode: bigint): string | undefined {
+  return knownNamespaces().find((path) => isNamespace(path, inode))
+}
+
+export function knownNamespaces(): readonly string[] {
   const named = existsSync(namedNamespaces)
     ? readdirSync(namedNamespaces).map((name) => join(namedNamespaces, name))
     : []
-  return [ownNamespace, ...named].find((path) => isNamespace(path, inode))
+  return [ownNamespace, ...named]
 }
 
 /** One that was listed may be gone a moment later. */

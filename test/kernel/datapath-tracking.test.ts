@@ -179,6 +179,31 @@ describeKernel('the datapath and time, segments, paths and scattered bytes', () 
     expect(send(udpFrame(false, 0), 0)).toBe('malformed')
   })
 
+  test('a header that the stated length cuts short is malformed, though the frame is filled up behind it', () => {
+    bind([{ action: 'allow', rule: 0 }])
+    const reasonOf = (frame: Buffer) => run([{ ...request, frame }])[0]?.reason
+    const udp6 = (payloadLength: number): Buffer => {
+      const frame = Buffer.alloc(80)
+      frame.writeUInt16BE(0x86dd, 12)
+      frame.writeUInt8(0x60, 14)
+      frame.writeUInt16BE(payloadLength, 18)
+      frame.writeUInt8(17, 20)
+      return frame
+    }
+    expect([36, 28, 27, 20].map((length) => reasonOf(udpFrame(false, length)))).toEqual([
+      'rule',
+      'established',
+      'malformed',
+      'malformed',
+    ])
+    expect([9, 8, 7, 0].map((length) => reasonOf(udp6(length)))).toEqual([
+      'rule',
+      'established',
+      'malformed',
+      'malformed',
+    ])
+  })
+
   test('a path class comes from the longest prefix of the VPC that holds the remote end, and a mark goes before it', () => {
     const write = (vpc: number, length: number, word: number, pathClass: number): void => {
       const key = Buffer.alloc(prefixKeyLayout.size)
