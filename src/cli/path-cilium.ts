@@ -1,10 +1,16 @@
-/** `portolan path --datapath cilium`: the walk by the maps of every node. */
+/** `portolan path --datapath cilium`: the walk by the maps of every node, from the state that is given. */
 import type { Walk } from '#model/walk'
 import { prepareCilium } from '#trace/cilium/cilium-net'
+import { readState } from '#trace/cilium/read-state'
+import { newState } from '#trace/cilium/state-tables'
 import { walkCilium } from '#trace/cilium/walk-cilium'
 import type { PathAsked } from './path-asked'
 
-export function walkPathOfCilium({ cluster, slices, question, cilium, devices }: PathAsked): Walk {
+export function walkPathOfCilium({ cluster, slices, question, cilium, devices, state: given }: PathAsked): Walk {
   const net = prepareCilium(cluster, { slices, cilium: { version: cilium }, devices })
-  return walkCilium(net, question)
+  const state = newState(cilium)
+  const usual = question.source.node ?? question.entryNode ?? question.destination.node ?? net.nodeNames[0] ?? ''
+  const findings = readState(state, given, usual)
+  const walk = walkCilium(net, question, state)
+  return { ...walk, findings: [...findings, ...walk.findings] }
 }

@@ -2,7 +2,7 @@
 import type { Finding } from '#base/finding'
 import { type Family, type Ip, parseIp, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
-import { compareText } from '#base/text'
+import { compareText, listOf } from '#base/text'
 import { type DatapathSettings, datapathSettings } from '#compile/cilium/datapath-settings'
 import { nodeMaps } from '#compile/cilium/node-maps'
 import { podRanges } from '#compile/cilium/render-ipcache'
@@ -12,6 +12,7 @@ import type { CiliumOptions } from '#compile/policy/cilium-options'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import { keyOf } from '#model/meta'
+import { pathFinding } from './findings'
 import { type NodeTables, nodeTables } from './node-tables'
 import { type PathSettings, pathSettings } from './path-settings'
 
@@ -67,10 +68,12 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     for (const texts of devices.get(name)?.values() ?? []) for (const text of texts) holders.set(text, name)
     for (const { ip } of addressesOf(name)) holders.set(printIp(ip), name)
   }
+  const path = pathSettings(cluster, settings)
+  const told = settingFindings(settings, path)
   return {
     cluster,
     settings,
-    path: pathSettings(cluster, settings),
+    path,
     nodeNames,
     node,
     nodeOfAddress: (ip) => holders.get(printIp(ip)) ?? gatewayOf(cluster, node, ip),
@@ -78,8 +81,36 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     router: (name, family) => ofType(name, 'CiliumInternalIP', family) ?? firstOfRange(cluster, name, family),
     internalIp: (name, family) => ofType(name, 'InternalIP', family),
     identityName: identityNames(known),
-    findings: () => uniqueFindings([...known.values()].flatMap(({ maps }) => maps.findings)),
+    findings: () => uniqueFindings([...told, ...[...known.values()].flatMap(({ maps }) => maps.findings)]),
   }
+}
+
+/** What keeps the agent from starting; packets are walked as if it had. */
+function settingFindings(
+  { isTunnel, tunnelProtocol, families }: DatapathSettings,
+  path: PathSettings,
+): readonly Finding[] {
+  const findings: Finding[] = []
+  const lacking = families.filter((family) => path.masquerades[family] && path.nativeRanges[family] === undefined)
+  if (!isTunnel && path.isBpfMasquerade && lacking.length > 0) {
+    const keys = lacking.map((family) => `${family}-native-routing-cidr`)
+    const message = `routing is native and pods are masqueraded, and ${listOf(keys)} is not set: the agent does not start; here a pod's own range alone keeps its address`
+    findings.push(
+      pathFinding('path.native-range', { message, path: `data["${keys[0]}"]`, hint: `set ${listOf(keys)}` }),
+    )
+  }
+  const isCarried = path.dispatch === 'geneve' ? !isTunnel || tunnelProtocol === 'geneve' : !isTunnel
+  if (path.mode !== 'snat' && !isCarried) {
+    const message = `bpf-lb-mode ${path.mode} with bpf-lb-dsr-dispatch ${path.dispatch} does not go with a ${tunnelProtocol} tunnel: the agent does not start`
+    findings.push(
+      pathFinding('path.dsr-mode', {
+        message,
+        path: 'data["bpf-lb-dsr-dispatch"]',
+        hint: 'use Geneve for both, or native routing',
+      }),
+    )
+  }
+  return findings
 }
 
 function podNodes(cluster: Cluster): CiliumNet['nodeOfPod'] {

@@ -19,7 +19,7 @@ export function deliver(draft: Draft, delivery: Delivery): Next {
   if (ct.result === 'REPLY' || ct.result === 'RELATED') return deliverAnswer(draft, delivery, ct)
   if (isHairpin || isLoopback(ct) || hasLoopbackRow(draft, node)) {
     tell(draft, at, ['skipped policy', 'a pod may always reach itself through a Service'])
-    track(draft, delivery, { ct, proxyPort: 0, isLoopback: true })
+    if (isLoopback(ct) || hasLoopbackRow(draft, node)) track(draft, delivery, { ct, proxyPort: 0, isLoopback: true })
     return arrived(draft, delivery)
   }
   if (isFromProxy) {

@@ -1,5 +1,4 @@
 /** One packet through Cilium's nodes by their maps, program by program, and its answer back with the state that is left. */
-import type { Finding } from '#base/finding'
 import { printIp } from '#base/ip'
 import { keyOf } from '#model/meta'
 import type { Leg, StateRow, Walk, WalkQuestion } from '#model/walk'
@@ -37,7 +36,7 @@ export function walkCilium(
     ...(reply !== undefined && { reply }),
     before,
     after,
-    findings: findingsOf(net, request),
+    findings: net.findings(),
   }
 }
 
@@ -45,12 +44,8 @@ function rowKey({ node, table, row }: StateRow): string {
   return `${node} ${table} ${row}`
 }
 
-function findingsOf(net: CiliumNet, { findings }: Draft): readonly Finding[] {
-  return [...net.findings(), ...findings]
-}
-
 function newDraft(net: CiliumNet, question: WalkQuestion, state: CiliumState, packet: FlowPacket): Draft {
-  return { net, question, state, packet, steps: [], targets: [], findings: [], doubts: [], share: 1, hops: 0 }
+  return { net, question, state, packet, steps: [], targets: [], doubts: [], share: 1, hops: 0 }
 }
 
 function packetOf({ source, destination, protocol, sourcePort, port }: WalkQuestion): FlowPacket {

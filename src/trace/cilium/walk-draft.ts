@@ -1,5 +1,5 @@
 /** A walk in the making: the packet as it is, the steps so far, and how programs tell what they did. */
-import type { Finding, ObjectRef, Origin } from '#base/finding'
+import type { ObjectRef, Origin } from '#base/finding'
 import { printEndpoint, printIp } from '#base/ip'
 import type { RowSource } from '#compile/cilium/map-source'
 import type { LocalEndpoint } from '#compile/cilium/node-world'
@@ -28,7 +28,6 @@ export type Draft = {
   readonly state: CiliumState
   readonly steps: WalkStep[]
   readonly targets: Target[]
-  readonly findings: Finding[]
   /** What no input tells and the outcome rests on. */
   readonly doubts: Reason[]
   packet: FlowPacket
