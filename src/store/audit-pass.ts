@@ -6,6 +6,7 @@ import { type Instant, microsPerSecond, printDay } from '#flows/instant'
 import { keyLists, readAuditObjects } from './audit-objects'
 import type { AuditObjects, AuditPassDone, AuditPassSettings, JudgedFlows, WaitingFlow } from './audit-store'
 import { arrayText, type Engine, type Session } from './engine'
+import { hashUuid } from './name-sets'
 import { microsPerDay } from './partitions'
 import { type PassSession, runOnce } from './pass-lock'
 import { instantSql } from './pod-rows'
@@ -188,14 +189,15 @@ async function addCounts(session: Session, { sets, policies, offenders }: Judged
     ],
   })
   await session.query({
-    text: `insert into audit_offenders as o (kind, namespace, name, peer, flows, last_seen)
-      select k, ns, n, p, f, timestamptz 'epoch' + t * interval '1 microsecond'
-      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int8[], $6::int8[]) as x(k, ns, n, p, f, t)
-      on conflict (kind, namespace, name, peer) do update set flows = o.flows + excluded.flows,
+    text: `insert into audit_offenders as o (kind, namespace, name, peer, peer_hash, flows, last_seen)
+      select k, ns, n, p, h, f, timestamptz 'epoch' + t * interval '1 microsecond'
+      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::int8[], $7::int8[]) as x(k, ns, n, p, h, f, t)
+      on conflict (kind, namespace, name, peer_hash) do update set flows = o.flows + excluded.flows,
         last_seen = greatest(o.last_seen, excluded.last_seen)`,
     values: [
       ...keyLists(offenders),
       arrayText(offenders.map(({ peer }) => peer)),
+      arrayText(offenders.map(({ peer }) => hashUuid(peer))),
       arrayText(offenders.map(({ flows }) => flows)),
       arrayText(offenders.map(({ lastSeen }) => lastSeen)),
     ],
@@ -208,10 +210,10 @@ const mostPeers = 1000
 async function pruneOffenders(session: Session): Promise<void> {
   await session.query({
     text: `delete from audit_offenders o using (
-        select kind, namespace, name, peer, row_number() over (partition by kind, namespace, name
+        select kind, namespace, name, peer_hash, row_number() over (partition by kind, namespace, name
           order by flows desc, last_seen desc, peer) as place from audit_offenders
       ) ranked
       where ranked.place > ${mostPeers} and o.kind = ranked.kind and o.namespace = ranked.namespace and o.name = ranked.name
-        and o.peer = ranked.peer`,
+        and o.peer_hash = ranked.peer_hash`,
   })
 }

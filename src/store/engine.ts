@@ -47,15 +47,8 @@ export async function inTransaction<Result>(
 
 /** A list as PostgreSQL reads it; quicker than what the drivers write, and the same for both. */
 export function arrayText(items: readonly (string | number | boolean | null)[]): string {
-  let text = '{'
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]
-    if (index > 0) text += ','
-    if (item === null || item === undefined) text += 'NULL'
-    else if (typeof item === 'string') text += quoted(item)
-    else text += String(item)
-  }
-  return `${text}}`
+  const parts = items.map((item) => (item === null ? 'NULL' : typeof item === 'string' ? quoted(item) : item))
+  return `{${parts.join(',')}}`
 }
 
 function quoted(text: string): string {

@@ -72,33 +72,50 @@ const podColumns = [
 ] as const
 
 /**
- * The body of a CTE named `held`: many rows of `asked`, numbered by `place`, each with the pod that held the address, if any. The
- * same as the first join of `chosenHolder`, but one sort of all rows costs a fraction of one for each.
+ * The body of a CTE named `held`: many rows of `asked`, numbered by `place`, each with the living pod that held the address, if
+ * any, and whether anybody is known to have had it. A living pod comes before all others, and of these there is an index that
+ * answers in one step. One sort of all rows costs a fraction of one for each.
  */
-export function podHolders(asked: string): string {
+export function livingHolders(asked: string): string {
   return `
-  select distinct on (l.place) l.*, ${podColumns.map((column) => `a.${column} as held_${column}`).join(', ')}
-  from ${asked} l left join pod_addresses a on ${mayHold}
-  order by l.place, ${bestFirst}`
+  select distinct on (l.place) l.*, ${podColumns.map((column) => `a.${column} as held_${column}`).join(', ')},
+    a.pod_id is not null or exists (select from pod_addresses where address = l.peer_ip)
+      or exists (select from service_addresses where address = l.peer_ip)
+      or exists (select from node_addresses where address = l.peer_ip) as is_known
+  from ${asked} l left join pod_addresses a on a.address = l.peer_ip and not a.is_dead and a.started_at <= l.seen
+  order by l.place, a.started_at desc, a.last_seen desc, a.namespace || '/' || a.name, coalesce(a.uid, ''), a.pod_id`
 }
 
-/** The rows of `held` with `columns` of theirs and their peer. Most have a pod, and for those nothing else is looked up. */
+/**
+ * The rows of `held` with `columns` of theirs and their peer, the same as `chosenHolder` finds. Most have a living pod or are
+ * strangers, and for those nothing else is looked up.
+ */
 export function stampedRows(columns: string): string {
-  const pod = podColumns.map((column) => `l.held_${column} as ${column}`).join(', ')
+  const pod = podColumns.map((column) => `coalesce(l.held_${column}, dead.${column}) as ${column}`).join(', ')
   return `
-  select ${columns}, 'pod' as peer_kind, l.held_namespace as peer_namespace, l.held_name as peer_name, l.held_uid as peer_uid,
-    l.held_workload_kind as peer_workload_kind, l.held_workload_name as peer_workload_name, l.held_labels_id as peer_labels_id,
-    'resolved' as peer_outcome, null::text as rejected_reason, null::text as rejected_kind, null::text as rejected_namespace,
-    null::text as rejected_name, coalesce(l.held_end_id, ${rangeEnd}) as peer_end
-  from held l where not l.held_is_host_network
+  select ${columns}, case when l.is_known then 'pod' end as peer_kind, l.held_namespace as peer_namespace, l.held_name as peer_name,
+    l.held_uid as peer_uid, l.held_workload_kind as peer_workload_kind, l.held_workload_name as peer_workload_name,
+    l.held_labels_id as peer_labels_id, case when l.is_known then 'resolved' else 'never-held' end as peer_outcome,
+    null::text as rejected_reason, null::text as rejected_kind, null::text as rejected_namespace, null::text as rejected_name,
+    coalesce(l.held_end_id, ${rangeEnd}) as peer_end
+  from held l where not l.is_known or not l.held_is_host_network
   union all
   select ${columns}, ${stampColumns}
-  from held l cross join lateral (select ${pod}) chosen_pod ${otherHolders}
-  where l.held_pod_id is null or l.held_is_host_network`
+  from held l
+  left join lateral (
+    select a.* from pod_addresses a where l.held_pod_id is null and ${mayHold} order by ${bestFirst} limit 1
+  ) dead on true
+  cross join lateral (select ${pod}) chosen_pod ${otherHolders}
+  where l.is_known and l.held_is_host_network is not false`
 }
 
-/** What both ends share of a flow's key; ingest sends it with the row, as `flowKeyMiddle` of `#flows/flow-key` writes it. */
-export function flowKeyMiddleSql(row: string): string {
+/** A pod by namespace and name as one text: what the index `pods_by_full_name` holds. */
+export function fullNameSql(namespace: string, name: string): string {
+  return `${namespace} || E'\\x1f' || ${name}`
+}
+
+/** What both ends share of a flow's key, as `flowKeyText` of `#flows/flow-key` writes it. */
+function flowKeyMiddleSql(row: string): string {
   const port = (direction: string, column: string): string =>
     `case when ${row}.direction = '${direction}' then ${row}.${column}::text end`
   const parts = [
@@ -113,14 +130,14 @@ export function flowKeyMiddleSql(row: string): string {
 }
 
 /** A part that is absent is empty text, and no text holds the separator, so that no two keys read alike. */
-export function flowKeySql(row: string, middle: string): string {
+export function flowKeySql(row: string): string {
   const own = `case when ${row}.pod_uid is not null then E'\\x1f\\x1f' || ${row}.pod_uid
     else ${[`${row}.pod_namespace`, `${row}.pod_name`, `${row}.pod_ip`].map(orEmpty).join(between)} end`
   const peer = `case when ${row}.peer_kind is null then E'\\x1f\\x1f\\x1f'
     when ${row}.peer_uid is not null then ${row}.peer_kind || E'\\x1f' || ${row}.peer_uid || E'\\x1f\\x1f'
     else ${row}.peer_kind || E'\\x1f\\x1f' || ${[`${row}.peer_namespace`, `${row}.peer_name`].map(orEmpty).join(between)} end`
   // SHA-256 rather than md5, which a PostgreSQL under FIPS rules does not have.
-  return `left(encode(sha256(convert_to(${[own, middle, peer].join(between)}, 'UTF8')), 'hex'), 32)::uuid`
+  return `left(encode(sha256(convert_to(${[own, flowKeyMiddleSql(row), peer].join(between)}, 'UTF8')), 'hex'), 32)::uuid`
 }
 
 const between = ` || E'\\x1f' || `

@@ -1,9 +1,9 @@
 /** Stores a batch of flows: bad rows are named, the others stored once, whatever else happens at the same time. */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { addressRange, canonicalAddress } from '#flows/address'
 import { checkFlow } from '#flows/check-flow'
 import type { BadRow, IncomingFlow } from '#flows/flow'
-import { flowKeyMiddle } from '#flows/flow-key'
 import { type Instant, printDay } from '#flows/instant'
 import { errorCode, isBadValue, isWorthRetrying } from './database-failure'
 import { arrayText, type Engine, type Session, type Statement } from './engine'
@@ -139,7 +139,7 @@ function statementFor(placed: readonly Placed[], settings: Settings, bad: readon
     name: 'ingest',
     text: ingestText,
     values: [
-      list((flow) => (flow.id !== undefined && isUuid(flow.id) ? flow.id : null)),
+      list((flow) => (flow.id !== undefined && isUuid(flow.id) ? flow.id : randomUUID())),
       list((flow) => flow.time),
       list((flow) => flow.hits ?? 1),
       list((flow) => blankToNull(flow.pod.namespace)),
@@ -153,24 +153,12 @@ function statementFor(placed: readonly Placed[], settings: Settings, bad: readon
       list((flow) => flow.peerPort),
       list((flow) => flow.decision.toUpperCase()),
       arrayText(peers.map(addressRange)),
-      arrayText(placed.map(({ flow }, index) => middleOf(flow, peers[index] ?? null))),
       settings.key,
       settings.now,
       JSON.stringify(bad),
       settings.wantsKeys,
     ],
   }
-}
-
-function middleOf(flow: IncomingFlow, peerAddress: string | null): string {
-  return flowKeyMiddle({
-    direction: flow.direction,
-    protocol: flow.protocol.toUpperCase(),
-    ownPort: flow.ownPort,
-    peerAddress,
-    peerPort: flow.peerPort,
-    decision: flow.decision.toUpperCase(),
-  })
 }
 
 function isUuid(text: string): boolean {

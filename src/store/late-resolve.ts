@@ -1,7 +1,7 @@
 /** The late pass: flows that came before their peer's pod was reported get their peer, once, within a window. */
 import { type Instant, microsPerSecond, printDay } from '#flows/instant'
 import type { Engine } from './engine'
-import { chosenHolder, flowKeyMiddleSql, flowKeySql, stampColumns } from './holder-sql'
+import { chosenHolder, flowKeySql, stampColumns } from './holder-sql'
 import { type PassSession, runOnce } from './pass-lock'
 import { instantSql } from './pod-rows'
 import type { PassAnswer, StorePasses } from './store'
@@ -93,7 +93,7 @@ with chunk as (
   returning ${prefixed('f', kept)}, f.flow_key as old_key, f.peer_end as old_end, ${prefixed('c', looked)}
 ), stamped as (
   insert into flows as e (${kept}, flow_key, peer_resolved_at, ${looked})
-  select ${kept}, ${flowKeySql('t', flowKeyMiddleSql('t'))}, ${instantSql(6)}, ${looked} from taken t order by day, 21
+  select ${kept}, ${flowKeySql('t')}, ${instantSql(6)}, ${looked} from taken t order by 21, day
   on conflict (day, flow_key) do update set hits = e.hits + excluded.hits, is_repeated = true,
     first_seen = least(e.first_seen, excluded.first_seen), last_seen = greatest(e.last_seen, excluded.last_seen)
   returning is_repeated, day, flow_key, flow_id

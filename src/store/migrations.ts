@@ -9,6 +9,8 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '04-edges': { up: (database) => runAll(database, edges) },
   '05-audit-verdicts': { up: (database) => runAll(database, auditVerdicts) },
   '06-audited-policies': { up: (database) => runAll(database, auditedPolicies) },
+  '07-quick-look-ups': { up: (database) => runAll(database, quickLookUps) },
+  '08-long-offenders': { up: (database) => runAll(database, longOffenders) },
 }
 
 async function runAll(database: Kysely<unknown>, statements: readonly string[]): Promise<void> {
@@ -320,4 +322,22 @@ const auditedPolicies = [
     last_seen timestamptz not null,
     primary key (kind, namespace, name, peer)
   )`,
+]
+
+/**
+ * What ingest asks of each row, answered by a page of a hash index instead of the levels of a tree: who the pod is that saw the
+ * flow, and which living pod has the address. The expression is `fullNameSql`.
+ */
+const quickLookUps = [
+  `create index pods_by_full_name on pods using hash ((namespace || E'\\x1f' || name))`,
+  'create index pod_addresses_living on pod_addresses using hash (address) where not is_dead',
+]
+
+/** A peer is a namespace, a kind and a name of up to 1024 bytes each, more than a row of an index may hold. */
+const longOffenders = [
+  'alter table audit_offenders add column peer_hash uuid',
+  `update audit_offenders set peer_hash = left(encode(sha256(convert_to(peer, 'UTF8')), 'hex'), 32)::uuid`,
+  'alter table audit_offenders drop constraint audit_offenders_pkey',
+  'alter table audit_offenders alter column peer_hash set not null',
+  'alter table audit_offenders add primary key (kind, namespace, name, peer_hash)',
 ]
