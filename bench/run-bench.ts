@@ -9,6 +9,7 @@ import { benchBroker } from './bench-broker'
 import { benchDatapath } from './bench-datapath'
 import { benchFlows } from './bench-flows'
 import { benchMaps } from './bench-maps'
+import { benchMetrics } from './bench-metrics'
 import { benchPolicies } from './bench-policies'
 import { benchStore } from './bench-store'
 import { bigCluster, type Size } from './big-cluster'
@@ -175,6 +176,7 @@ const benches = {
   flows: () => benchFlows({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   policies: () => benchPolicies({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   maps: () => benchMaps({ rounds, file: (name) => join(folder, name), run: runTask, say }),
+  metrics: () => benchMetrics(rounds),
   datapath: () => benchDatapathHere(),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),
   broker: () => benchBroker(storeSize, Math.min(rounds, 3), say),

@@ -99,8 +99,9 @@ async function openPort(server: Server, { address, port }: { address: string; po
 }
 
 function adviceFor(code: string | undefined): string | undefined {
-  if (code === 'EADDRINUSE') return 'something listens there already; end it, or choose another port'
-  if (code === 'EACCES') return 'ports below 1024 need privileges; choose another'
-  if (code === 'EADDRNOTAVAIL') return 'this machine does not have the address; choose another'
+  if (code === 'EADDRINUSE')
+    return 'something listens there already; end it, or choose another port with --metrics-listen'
+  if (code === 'EACCES') return 'ports below 1024 need privileges; choose another with --metrics-listen'
+  if (code === 'EADDRNOTAVAIL') return 'this machine does not have the address; choose another with --metrics-listen'
   return undefined
 }

@@ -51,6 +51,9 @@ async function runController(io: Io, flags: ControllerFlags): Promise<ExitCode> 
     ...(status !== undefined && { status }),
   })
   if (once === true) return runOnce(io, store, output ?? 'text')
+  // A path that is not there at the start is a slip; one that goes later is waited for.
+  const { kindOfPath } = await import('#sources/read-text')
+  for (const path of from) if (path !== '-') await kindOfPath(path)
   return runUntilInterrupted(io, store, flags)
 }
 

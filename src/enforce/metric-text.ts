@@ -1,6 +1,6 @@
 /**
  * Series in Prometheus' text format 0.0.4. A node has up to 27,200 of them, which prom-client, hashing and escaping each
- * label of each, takes several times as long for (`npm run bench -- --only metrics`).
+ * label of each, takes nearly three times as long for (`npm run bench -- --only metrics`).
  */
 import type { Labels, MetricFamily } from './metric-series'
 import type { NodeView } from './node-view'
