@@ -24,7 +24,7 @@ const reasons = [
     String(one),
     String(other),
   ]),
-  ...[...(/const reasons[\s\S]*?\n}/.exec(sources)?.[0] ?? '').matchAll(/: '(\w+)'/g)].map(([, reason]) =>
+  ...[...(/const reasons: [\s\S]*?\n}/.exec(sources)?.[0] ?? '').matchAll(/: '(\w+)'/g)].map(([, reason]) =>
     String(reason),
   ),
 ]
