@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
+import { countOf } from '#base/text'
 import { type Directory, emptyDirectory } from '#flows/directory'
 import type { ObservedFlow } from '#flows/observed-flow'
 import { flowsFileReader } from '#flows/read-flows-file'
@@ -23,6 +24,7 @@ export type FlowSourceFlags = {
 
 export function addFlowSourceOptions(command: Command): Command {
   return command
+    .hook('preAction', (_, action) => refuseTwoSources(action))
     .addOption(
       new Option(
         '--flows <file>',
@@ -33,6 +35,18 @@ export function addFlowSourceOptions(command: Command): Command {
     .option('--token-file <file>', 'a file with the token to show the broker (or PORTOLAN_TOKEN)')
     .option('--since <time>', 'of a broker: flows seen at or after this time, or an age such as 24h')
     .option('--until <time>', 'of a broker: flows first seen before this time')
+}
+
+/** PORTOLAN_BROKER may stay set; who writes both means something that is not done. */
+function refuseTwoSources(command: Command): void {
+  if (command.getOptionValue('flows') === undefined) return
+  const written = (name: string): boolean => command.getOptionValueSource(name) === 'cli'
+  const asked = written('broker') ? '--broker' : written('tokenFile') ? '--token-file' : undefined
+  if (asked === undefined) return
+  throw new Failure(
+    'usage.bad-argument',
+    `--flows is read from files, and ${asked} asks a broker; leave one of them out`,
+  )
 }
 
 export type FlowSource = {
@@ -58,8 +72,22 @@ export async function openFlowSource(
   }
   const client = openClient({ ...flags, broker })
   const query = queryOf(flags, namespace)
-  const directory = await readBrokerDirectory(client)
+  const directory = await askDirectory(client)
   return { directory, read: (take) => readBroker(io, client, { query, take }) }
+}
+
+/** Whatever else listens there answers with something else. */
+async function askDirectory(client: BrokerClient): Promise<Directory> {
+  try {
+    return await readBrokerDirectory(client)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure(
+      'broker.refused',
+      `${client.url} answers, but not as a broker of Portolan does; check --broker`,
+      error,
+    )
+  }
 }
 
 function refuseBoth({ flows = [], since, until }: FlowSourceFlags, objects: readonly string[]): void {
@@ -139,12 +167,15 @@ async function readBroker(io: Io, client: BrokerClient, { query, take }: Asking)
     const flows = reader.add(decoder.decode(chunk, { stream: true }))
     count += flows.length
     take(flows)
-    progress.tell(() => `${count} flows read from ${client.url} so far`)
+    progress.tell(() => `${countOf(count, 'flow')} read from ${client.url} so far`)
   }
   const findings = reader.end()
   const cut = findings.find(({ code }) => code === 'flows.cut-short' || code === 'flows.not-json')
   if (cut !== undefined) {
-    throw new Failure('broker.unreachable', `${client.url} broke its answer off after ${count} flows; ask again`)
+    throw new Failure(
+      'broker.unreachable',
+      `${client.url} broke its answer off after ${countOf(count, 'flow')}; ask again`,
+    )
   }
   return findings
 }

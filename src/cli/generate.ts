@@ -113,15 +113,20 @@ async function readObjects(
 function refuseNone({ namespace, kind, name }: TargetChoice, { policies, known, findings }: Generated): void {
   if (policies.length > 0) return
   const asked = [namespace, kind, name].filter((part) => part !== undefined).join('/')
-  if (findings.some(({ code }) => code === 'generate.no-labels')) {
-    throw new Failure('usage.not-found', 'no policy can be made: no label selects the pods; give them one that stays')
+  const told = findings.filter(({ code }) => code === 'generate.no-labels' || code === 'generate.bad-name')
+  if (told.length > 0) {
+    const next = told.find(({ hint }) => hint !== undefined)?.hint ?? 'give the pods a label that stays'
+    throw new Failure('usage.not-found', `no policy can be made, for what is told above; ${next}`)
   }
   const near = known.filter((one) => namespace === undefined || one.startsWith(`${namespace}/`))
   const names = near.length > 0 ? near : known
-  const heard = names.length === 0 ? 'the flows name none' : `there are ${listOf(names)}`
+  const heard =
+    names.length === 0
+      ? 'the flows name no workload; give others, or a longer time'
+      : `there are ${listOf(names)}; name one of them`
   const whom =
     name === undefined
-      ? `no workload${asked === '' ? '' : ` of namespace ${asked}`} recorded a flow`
+      ? `at no workload${asked === '' ? '' : ` of namespace ${asked}`} was a flow recorded`
       : `nobody has heard of ${asked}`
   throw new Failure('usage.not-found', `${whom}: ${heard}`)
 }

@@ -2,7 +2,6 @@
  * What was seen, handed to the policies it concerns. A connection has two ends: a row that one of them recorded is a rule of the
  * other as well, since a policy there would deny what was seen here.
  */
-import type { DirectoryIndex } from '#flows/directory'
 import type { Labels, Workload } from '#flows/holder'
 import type { Instant } from '#flows/instant'
 import type { OwnEnd, PeerEnd } from '#flows/intern-ends'
@@ -14,6 +13,7 @@ import { type Target, workloadKeyOf } from './choose-targets'
 import { type Fact, factsOf, type Gathering } from './gather-flows'
 import { peerOfOwnEnd, rulesOfPeer } from './peer-rules'
 import { addRule, portText, type RuleDraft, type RuleDrafts } from './rule-draft'
+import type { Surroundings } from './select-pods'
 
 /** What was not let through: no rule comes of it. */
 export type Refused = {
@@ -33,7 +33,7 @@ export type TargetRules = {
 }
 
 type Collecting = {
-  readonly index: DirectoryIndex
+  readonly surroundings: Surroundings
   readonly all: readonly TargetRules[]
   readonly byWorkload: ReadonlyMap<string, TargetRules>
   readonly ofOwn: (readonly TargetRules[] | undefined)[]
@@ -42,14 +42,14 @@ type Collecting = {
 
 export function collectRules(
   gathering: Gathering,
-  index: DirectoryIndex,
+  surroundings: Surroundings,
   targets: readonly Target[],
 ): readonly TargetRules[] {
   const all = targets.map(
     (target): TargetRules => ({ target, ingress: new Map(), egress: new Map(), refused: new Map() }),
   )
   const byWorkload = new Map(all.map((one) => [`${one.target.namespace}/${one.target.kind}/${one.target.name}`, one]))
-  const collecting: Collecting = { index, all, byWorkload, ofOwn: [], ofPeer: new Map() }
+  const collecting: Collecting = { surroundings, all, byWorkload, ofOwn: [], ofPeer: new Map() }
   for (const fact of factsOf(gathering)) {
     if (!fact.isAllowed) addRefused(collecting, fact)
     else {
@@ -93,7 +93,7 @@ function addOwn(collecting: Collecting, fact: Fact): void {
   const { own, peer, isEgress, lastSeen } = fact
   for (const one of policiesForOwn(collecting, own)) {
     const drafts = isEgress ? one.egress : one.ingress
-    for (const rule of rulesOfPeer(collecting.index, peer.identity, fact)) {
+    for (const rule of rulesOfPeer(collecting.surroundings, peer.identity, fact)) {
       addRule(drafts, { ...rule, time: lastSeen, isOwn: true })
       widen(one, fact)
     }
@@ -109,12 +109,12 @@ function addMirrored(collecting: Collecting, fact: Fact): void {
   const { own, peer, isEgress, protocol, port, lastSeen } = fact
   const there = policiesAtPeer(collecting, peer)
   if (there.length === 0) return
-  const reporter = peerOfOwnEnd(collecting.index, own)
+  const reporter = peerOfOwnEnd(collecting.surroundings, own)
   if (reporter === undefined) return
-  const [rule] = peer.identity.kind === 'service' ? rulesOfPeer(collecting.index, peer.identity, fact) : []
+  const [rule] = peer.identity.kind === 'service' ? rulesOfPeer(collecting.surroundings, peer.identity, fact) : []
   const ports = rule?.ports ?? [{ protocol, port }]
   for (const one of there) {
-    addRule(isEgress ? one.ingress : one.egress, { peer: reporter, ports, time: lastSeen, isOwn: false })
+    addRule(isEgress ? one.ingress : one.egress, { ...reporter, ports, time: lastSeen, isOwn: false })
     widen(one, fact)
   }
 }
@@ -133,7 +133,9 @@ function policiesBehind(
   { namespace, selector }: Extract<PeerEnd['identity'], { kind: 'service' }>,
 ): readonly TargetRules[] {
   if (selector === null) return []
-  const backends = backendsOf(collecting.index, namespace, selector).filter(({ isHostNetwork }) => !isHostNetwork)
+  const backends = backendsOf(collecting.surroundings.index, namespace, selector).filter(
+    ({ isHostNetwork }) => !isHostNetwork,
+  )
   const stand = { namespace, name: '', workload: null, labels: selector }
   const behind = backends.length === 0 ? [stand] : backends.map((pod) => ({ ...pod, labels: stableLabels(pod.labels) }))
   return [...new Set(behind.flatMap((pod) => policiesFor(collecting, pod)))]
@@ -163,7 +165,8 @@ type Selecting = {
 }
 
 function selectingDraft(draft: RuleDraft): readonly Selecting[] {
-  if (draft.peer.kind !== 'pods') return []
+  // One that keeps others out may keep out those of a narrower rule.
+  if (draft.peer.kind !== 'pods' || draft.peer.without.length > 0) return []
   const { namespace, labels } = draft.peer
   return [{ draft, namespace, labels: Object.entries(labels), set: labels }]
 }

@@ -1,15 +1,9 @@
 /** What a policy says of itself: its name, labels and annotations, and the comments on top. */
-import { sha256Hex } from '#base/hash'
 import { compareText, countOf, listOf } from '#base/text'
 import { printInstant, printNaive } from '#flows/instant'
 import type { Target } from './choose-targets'
 import type { TargetRules } from './collect-rules'
-
-/** The same on every run, so that a later one takes the place of an earlier one; names end at 253 characters. */
-export function policyName({ name, kind }: Target): string {
-  const whole = `${name}-${kind.toLowerCase()}`
-  return whole.length <= 253 ? whole : `${whole.slice(0, 244)}-${sha256Hex(whole, 8)}`
-}
+import { policyName } from './policy-name'
 
 export function metadataOf({ target, firstSeen, lastSeen }: TargetRules): object {
   const { namespace, kind, name } = target

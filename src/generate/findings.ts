@@ -7,6 +7,21 @@ export const generateFindings = {
     meaning:
       'No label is known that all pods of a workload have and that outlives a roll-out, so that no policy can select it.',
   },
+  'generate.bad-name': {
+    severity: 'warning',
+    meaning:
+      'A workload, its namespace or its labels have names that no API server takes, so that no policy can be made.',
+  },
+  'generate.selects-nobody': {
+    severity: 'warning',
+    meaning:
+      'A policy selects none of the pods that flows were recorded at, whose labels were other ones: it restricts nothing that was seen.',
+  },
+  'generate.lets-others': {
+    severity: 'warning',
+    meaning:
+      'Pods of another workload have the same labels as a peer that was seen, so that its rule holds for them as well.',
+  },
   'generate.selects-others': {
     severity: 'warning',
     meaning:

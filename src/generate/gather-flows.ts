@@ -64,7 +64,7 @@ function gatherFlow({ ends, kinds, facts }: Gathering, flow: ObservedFlow): Left
   if (peer.identity.kind === 'nobody') return peer.identity.why
   if (own.namespace === null) return 'no-namespace'
   const isEgress = flow.direction === 'EGRESS'
-  const isAllowed = flow.decision === 'ALLOW' || flow.decision.toUpperCase() === 'ALLOW'
+  const isAllowed = wasLetThrough(flow)
   const ownKind = kindOfOwn(kinds, own)
   const key =
     ((kindOfPeer(kinds, peer) * 65536 + port) * 4 + protocolNumbers[protocol]) * 4 +
@@ -81,6 +81,13 @@ function gatherFlow({ ends, kinds, facts }: Gathering, flow: ObservedFlow): Left
   known.lastSeen = Math.max(known.lastSeen, lastSeen)
   known.hits += hits
   return undefined
+}
+
+/** Cilium's audit mode lets through what a policy would deny, and its verdict is AUDIT. */
+function wasLetThrough({ decision }: ObservedFlow): boolean {
+  if (decision === 'ALLOW') return true
+  const word = decision.toUpperCase()
+  return word === 'ALLOW' || word === 'AUDIT'
 }
 
 /** Numbers of ends that rules do not tell apart: the pods of one workload with the same labels. */

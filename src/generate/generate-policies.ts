@@ -1,18 +1,21 @@
 /** From gathered flows to policies, one for each workload, with the proof that they deny none of the flows they came from. */
-import type { Finding } from '#base/finding'
-import { countOf, listOf } from '#base/text'
+import type { Finding, ObjectRef } from '#base/finding'
+import { compareText, countOf, listOf } from '#base/text'
 import { allowDns } from './allow-dns'
 import { chooseTargets, type Target, type TargetChoice } from './choose-targets'
 import { collectRules, type TargetRules } from './collect-rules'
-import { policyName } from './describe-target'
 import { generateFinding } from './findings'
 import { type Gathering, type LeftOut, observedIndex } from './gather-flows'
+import { type PolicyKind, policyName } from './policy-name'
 import { printPolicy } from './policy-text'
-import { type PolicyKind, type Proof, provePolicies } from './prove-policies'
+import { type Proof, provePolicies } from './prove-policies'
 import { renderCiliumPolicy } from './render-cilium-policy'
 import { renderNetworkPolicy } from './render-network-policy'
+import { type RuleDraft, strangersOf } from './rule-draft'
+import { surroundingsOf } from './select-pods'
 
-export type { PolicyKind, Proof } from './prove-policies'
+export type { PolicyKind } from './policy-name'
+export type { Proof } from './prove-policies'
 
 export type GenerateOptions = {
   readonly kind: PolicyKind
@@ -25,7 +28,7 @@ export type GeneratedPolicy = {
   readonly namespace: string
   readonly name: string
   readonly target: Pick<Target, 'kind' | 'name'>
-  /** `shop-db-deployment-networkpolicy.yaml`. */
+  /** `shop.db-deployment.networkpolicy.yaml`. */
   readonly fileName: string
   readonly text: string
 }
@@ -41,36 +44,57 @@ export type Generated = {
 
 /** The same for any order in which the flows were gathered. */
 export function generatePolicies(gathering: Gathering, { kind, choice, allowsDns }: GenerateOptions): Generated {
-  const index = observedIndex(gathering)
-  const { targets, findings, known } = chooseTargets(gathering, index, choice)
-  const all = collectRules(gathering, index, targets)
+  const surroundings = surroundingsOf(observedIndex(gathering), kind)
+  const { targets, findings, known } = chooseTargets(gathering, surroundings, choice)
+  const all = collectRules(gathering, surroundings, targets)
   const told = all.flatMap((rules) => tellRules(rules, allowsDns === true))
-  if (allowsDns === true) allowDns(index, all)
+  if (allowsDns === true) allowDns(surroundings, all)
   const render = kind === 'networkpolicy' ? renderNetworkPolicy : renderCiliumPolicy
   const policies = all.map((rules): GeneratedPolicy => {
     const { target } = rules
     const name = policyName(target)
-    const fileName = `${target.namespace}-${name}-${kind}.yaml`
+    // A namespace has no dot, so that no two policies have one file.
+    const fileName = `${target.namespace}.${name}.${kind}.yaml`
     return { namespace: target.namespace, name, target, fileName, text: printPolicy(render(rules)) }
   })
   const proof = provePolicies(
     policies.map(({ text }) => text),
-    { gathering, index, kind },
+    { gathering, surroundings, kind },
   )
-  return { policies, findings: [...findings, ...told, ...tellLeftOut(gathering)], proof, known }
+  const unheld = targets.flatMap((target) => tellUnheld(target, proof))
+  return { policies, findings: [...findings, ...told, ...unheld, ...tellLeftOut(gathering)], proof, known }
+}
+
+/** A policy that holds for none of the pods proves nothing of them. */
+function tellUnheld(target: Target, { held }: Proof): readonly Finding[] {
+  const { kind, namespace, name, isHostNetwork, isRecorded } = target
+  if (!isRecorded || isHostNetwork || held.has(`${namespace}/${policyName(target)}`)) return []
+  const message =
+    'its policy selects none of the pods that flows were recorded at: they had other labels than it has now'
+  const hint = 'let flows be recorded at the pods that it has now, and generate its policy from those'
+  return [{ ...generateFinding('generate.selects-nobody', { message, object: { kind, namespace, name } }), hint }]
 }
 
 function tellRules({ target, ingress, egress }: TargetRules, allowsDns: boolean): readonly Finding[] {
   const { kind, namespace, name, isRecorded } = target
   const object = { kind, namespace, name }
+  const strangers = tellStrangers(object, [...ingress.values(), ...egress.values()])
   if (ingress.size + egress.size === 0) {
     const rest = allowsDns ? 'everything but the DNS' : 'everything'
     const message = `nothing that could be allowed was seen of it: its policy denies ${rest}`
     return [generateFinding('generate.nothing-seen', { message, object })]
   }
-  if (isRecorded) return []
+  if (isRecorded) return strangers
   const message = 'nothing was recorded at its own pods: what it sends is not known, and its policy denies it'
-  return [generateFinding('generate.only-peers-told', { message, object })]
+  return [generateFinding('generate.only-peers-told', { message, object }), ...strangers]
+}
+
+function tellStrangers(object: ObjectRef, drafts: readonly RuleDraft[]): readonly Finding[] {
+  const strangers = [...new Set(drafts.flatMap(strangersOf))].sort(compareText)
+  if (strangers.length === 0) return []
+  const message = `rules of its policy hold for ${listOf(strangers)} too, whose pods have the labels of a peer that was seen`
+  const hint = 'give them a label that the peer lacks, or the peer one that they lack'
+  return [generateFinding('generate.lets-others', { message, object, hint })]
 }
 
 const reasons: Readonly<Record<LeftOut, string>> = {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { gatherFlows, observedIndex, startGathering } from './gather-flows'
 import { provePolicies } from './prove-policies'
+import { surroundingsOf } from './select-pods'
 import { both, directory, generate, knownPod, knownService, observed, policyOf } from './support/observed'
 
 const block = (cidr: string): object => ({ ipBlock: { cidr } })
@@ -195,7 +196,11 @@ describe('selectors', () => {
 describe('the proof', () => {
   const prove = (texts: readonly string[]) => {
     const gathering = gatherFlows(startGathering(directory()), [observed()])
-    return provePolicies(texts, { gathering, index: observedIndex(gathering), kind: 'networkpolicy' })
+    return provePolicies(texts, {
+      gathering,
+      surroundings: surroundingsOf(observedIndex(gathering), 'networkpolicy'),
+      kind: 'networkpolicy',
+    })
   }
   const closed =
     'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: { name: db, namespace: shop }\nspec: { podSelector: {}, policyTypes: [Ingress] }\n'
@@ -217,7 +222,11 @@ describe('the proof', () => {
 
   test('a connection of pods without known labels is unknown, and no fault', () => {
     const gathering = gatherFlows(startGathering(directory()), [observed({ pod: { labels: null } })])
-    const proof = provePolicies([closed], { gathering, index: observedIndex(gathering), kind: 'networkpolicy' })
+    const proof = provePolicies([closed], {
+      gathering,
+      surroundings: surroundingsOf(observedIndex(gathering), 'networkpolicy'),
+      kind: 'networkpolicy',
+    })
     expect(proof).toMatchObject({ connections: 1, unknown: 1, faults: [] })
   })
 })

@@ -8,26 +8,37 @@ import { stableLabels } from '#flows/stable-labels'
 import { apiServerPort } from '#verify/policy/audit-parties'
 import type { Fact } from './gather-flows'
 import type { PolicyPort, RulePeer } from './rule-draft'
+import {
+  areLabels,
+  isNamespace,
+  type PodSelection,
+  type SelectedPod,
+  type Surroundings,
+  seenLabels,
+  selectionOf,
+} from './select-pods'
 
-export type PeerRule = {
-  readonly peer: RulePeer
+export type PeerRule = RuleOfPeer & {
   readonly ports: readonly PolicyPort[]
   readonly comments?: readonly string[]
 }
 
+/** The selection is absent where whoever has the labels is meant, as by a Service's selector. */
+export type RuleOfPeer = { readonly peer: RulePeer; readonly selection?: PodSelection }
+
 type Connection = Pick<Fact, 'isEgress' | 'protocol' | 'port'>
 
-export function rulesOfPeer(index: DirectoryIndex, identity: PeerIdentity, at: Connection): readonly PeerRule[] {
+export function rulesOfPeer(surroundings: Surroundings, identity: PeerIdentity, at: Connection): readonly PeerRule[] {
   const ports: readonly PolicyPort[] = [{ protocol: at.protocol, port: at.port }]
   switch (identity.kind) {
     case 'pod':
-      return [{ peer: { kind: 'pods', namespace: identity.namespace, labels: identity.labels }, ports }]
+      return [{ ...(rulePeerOf(surroundings, identity) ?? unattributed(identity.address)), ports }]
     case 'service':
-      return rulesOfService(index, identity, at)
+      return rulesOfService(surroundings, identity, at)
     case 'host':
       return [{ peer: hostPeer(identity), ports }]
     case 'api-server':
-      return apiServerRules(index, identity, at)
+      return apiServerRules(surroundings.index, identity, at)
     case 'address':
     case 'unattributed':
       return [{ peer: { kind: identity.kind, address: identity.address }, ports }]
@@ -36,6 +47,17 @@ export function rulesOfPeer(index: DirectoryIndex, identity: PeerIdentity, at: C
     default:
       return identity satisfies never
   }
+}
+
+function rulePeerOf(surroundings: Surroundings, pod: SelectedPod): RuleOfPeer | undefined {
+  const selection = selectionOf(surroundings, pod)
+  if (selection === undefined) return undefined
+  const { labels, without } = selection
+  return { peer: { kind: 'pods', namespace: pod.namespace, labels, without }, selection }
+}
+
+function unattributed(address: string): RuleOfPeer {
+  return { peer: { kind: 'unattributed', address } }
 }
 
 function hostPeer({ namespace, name, workload, address, node }: HostIdentity): RulePeer {
@@ -48,39 +70,54 @@ function hostTitle(namespace: string, workload: Workload | null, pod: string): s
 }
 
 /** The pod that recorded the flow, as a peer of its peer. */
-export function peerOfOwnEnd(index: DirectoryIndex, own: OwnEnd): RulePeer | undefined {
+export function peerOfOwnEnd(surroundings: Surroundings, own: OwnEnd): RuleOfPeer | undefined {
   const { namespace, name, workload, address, labels, isHostNetwork, pod } = own
   if (namespace === null) return undefined
   if (isHostNetwork) {
     if (address === null) return undefined
-    const node = index.nodesByAddress.get(address)?.name ?? pod?.nodeName ?? null
-    return { kind: 'host', title: hostTitle(namespace, workload, name), address, node }
+    const node = surroundings.index.nodesByAddress.get(address)?.name ?? pod?.nodeName ?? null
+    return { peer: { kind: 'host', title: hostTitle(namespace, workload, name), address, node } }
   }
-  if (labels !== null && Object.keys(labels).length > 0) return { kind: 'pods', namespace, labels }
-  return address === null ? undefined : { kind: 'unattributed', address }
+  const named = labels === null ? undefined : rulePeerOf(surroundings, { namespace, workload, name, labels })
+  return named ?? (address === null ? undefined : unattributed(address))
 }
 
 /** Of ingress nothing is mapped: the port is the pod's own. */
-function rulesOfService(index: DirectoryIndex, identity: ServiceIdentity, at: Connection): readonly PeerRule[] {
+function rulesOfService(surroundings: Surroundings, identity: ServiceIdentity, at: Connection): readonly PeerRule[] {
   const { namespace, selector } = identity
+  const { index } = surroundings
   const target = at.isEgress ? mappedPort(identity, at) : { port: at.port, comments: [] }
   if (selector === null) return rulesOfEndpoints(identity, at, target)
   const backends = backendsOf(index, namespace, selector)
-  const hosts = backends.filter(({ isHostNetwork }) => isHostNetwork)
+  const [hosts, pods] = [backends.filter(isOnHost), backends.filter((pod) => !isOnHost(pod))]
   const { comments } = target
   const onHosts = hosts.flatMap((pod) => rulesOfHostBackend(identity, { pod, at, target, index }))
-  if (backends.length > 0 && hosts.length === backends.length) return onHosts
-  const labels = selectorOfBackends(selector, backends)
-  const peer: RulePeer = { kind: 'pods', namespace, labels }
-  return [{ peer, ports: [{ protocol: at.protocol, port: target.port }], comments }, ...onHosts]
+  if (backends.length > 0 && pods.length === 0) return onHosts
+  const ports = [{ protocol: at.protocol, port: target.port }]
+  const peers = peersBehind(surroundings, identity, { selector, pods })
+  return [...peers.map((peer) => ({ ...peer, ports, comments })), ...onHosts]
 }
 
-/** A selector of one replica would be gone with it; its pods have other labels that stay. */
-function selectorOfBackends(selector: Labels, backends: readonly KnownPod[]): Labels {
-  const stable = stableLabels(selector)
-  if (Object.keys(stable).length > 0) return stable
-  const [first] = backends.map(({ labels }) => stableLabels(labels)).filter((labels) => Object.keys(labels).length > 0)
-  return first ?? selector
+function isOnHost({ isHostNetwork }: KnownPod): boolean {
+  return isHostNetwork
+}
+
+type Backends = { readonly selector: Labels; readonly pods: readonly KnownPod[] }
+
+/** A selector of one replica would be gone with it, and Cilium does not see every label: then the pods' other labels name them. */
+function peersBehind(
+  surroundings: Surroundings,
+  { namespace, address }: ServiceIdentity,
+  { selector, pods }: Backends,
+): readonly RuleOfPeer[] {
+  const labels = seenLabels(surroundings, stableLabels(selector))
+  const count = Object.keys(labels).length
+  const asItIs: RuleOfPeer = { peer: { kind: 'pods', namespace, labels, without: [] } }
+  const canBeAsked = count > 0 && areLabels(labels) && isNamespace(namespace)
+  if (canBeAsked && count === Object.keys(selector).length) return [asItIs]
+  const named = pods.flatMap((pod) => rulePeerOf(surroundings, { ...pod, labels: stableLabels(pod.labels) }) ?? [])
+  if (named.length > 0) return named
+  return [canBeAsked ? asItIs : unattributed(address)]
 }
 
 type MappedPort = { readonly port: number | string; readonly comments: readonly string[] }

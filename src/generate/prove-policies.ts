@@ -6,11 +6,15 @@ import { type Cluster, emptyCluster } from '#model/cluster'
 import type { EndpointsSubset } from '#model/endpoint-slice'
 import { ciliumSemantics } from '#trace/policy/cilium-semantics'
 import { kubernetesSemantics } from '#trace/policy/k8s-semantics'
+import { policiesFor } from '#trace/policy/lane'
+import type { PolicyWorld } from '#trace/policy/policy-world'
 import { preparePolicies } from '#trace/policy/world'
 import { judgeEnds, newJudge, textOfRef } from '#verify/policy/audit-judge'
-import { nameOfWorkload } from '#verify/policy/audit-parties'
+import { nameOfWorkload, ownParty } from '#verify/policy/audit-parties'
 import { type Fact, factsOf, type Gathering } from './gather-flows'
+import { type PolicyKind, policyName } from './policy-name'
 import { portText } from './rule-draft'
+import { type Surroundings, selectionOf } from './select-pods'
 
 export type Proof = {
   /** What went through when it was seen: each pod, peer, direction and port once. */
@@ -18,22 +22,22 @@ export type Proof = {
   /** Of which the policies allow so many, and of so many nobody can tell. */
   readonly allowed: number
   readonly unknown: number
+  /** `namespace/policy` of policies that hold for a pod of their workload at which flows were recorded. */
+  readonly held: ReadonlySet<string>
   /** Sentences: what the parser refuses of the policies, and what they would deny. Empty, or the generator has a bug. */
   readonly faults: readonly string[]
 }
 
-export type PolicyKind = 'networkpolicy' | 'ciliumnetworkpolicy'
-
 const mostFaults = 20
 
-export function provePolicies(
-  texts: readonly string[],
-  {
-    gathering,
-    index,
-    kind,
-  }: { readonly gathering: Gathering; readonly index: DirectoryIndex; readonly kind: PolicyKind },
-): Proof {
+export type ProofInput = {
+  readonly gathering: Gathering
+  readonly surroundings: Surroundings
+  readonly kind: PolicyKind
+}
+
+export function provePolicies(texts: readonly string[], { gathering, surroundings, kind }: ProofInput): Proof {
+  const { index } = surroundings
   const { cluster, faults } = readBack(texts, index)
   const cilium = kind === 'ciliumnetworkpolicy' ? ciliumSemantics(cluster) : undefined
   const refused = (cilium?.findings ?? []).map(({ message }) => message)
@@ -46,13 +50,34 @@ export function provePolicies(
     connections++
     const verdict = judgeEnds(judge, fact)
     if (verdict.kind === 'allowed') allowed++
-    else if (verdict.kind === 'unknown') unknown++
+    else if (verdict.kind === 'unknown' || !canBeMeant(surroundings, fact)) unknown++
     else if (denied.length < mostFaults) {
       const by = verdict.denials.flatMap(({ policies }) => policies.map(textOfRef)).join(' and ')
       denied.push(`${by || 'a policy'} would deny ${describeFact(fact, verdict.peer)}, which was seen to pass`)
     }
   }
-  return { connections, allowed, unknown, faults: [...faults, ...refused, ...denied].slice(0, mostFaults) }
+  const held = heldPolicies(world, index, gathering)
+  return { connections, allowed, unknown, held, faults: [...faults, ...refused, ...denied].slice(0, mostFaults) }
+}
+
+/** Where no selector can mean one of the two it is an address in the rules, and as such nobody can tell whether it is let in. */
+function canBeMeant(surroundings: Surroundings, { own, peer: { identity } }: Fact): boolean {
+  const { namespace, labels } = own
+  if (identity.kind === 'pod' && selectionOf(surroundings, identity) === undefined) return false
+  return namespace === null || labels === null || selectionOf(surroundings, { ...own, namespace, labels }) !== undefined
+}
+
+function heldPolicies(world: PolicyWorld, index: DirectoryIndex, { ends }: Gathering): ReadonlySet<string> {
+  const held = new Set<string>()
+  for (const { end } of [...ends.own.values()].flat()) {
+    const party = ownParty(world, index, end)
+    if (party === undefined) continue
+    const name = policyName(end.workload ?? { kind: 'Pod', name: end.name })
+    const { policies } = policiesFor(world, 'ingress', party.of)
+    const isHeld = policies.some(({ source: { object } }) => object.name === name && object.namespace === end.namespace)
+    if (isHeld) held.add(`${end.namespace}/${name}`)
+  }
+  return held
 }
 
 function describeFact({ own, isEgress, port, protocol }: Fact, peer: string): string {

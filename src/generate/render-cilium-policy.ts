@@ -83,7 +83,12 @@ function renderPeers(
   switch (first?.kind) {
     case 'pods': {
       const place = first.namespace === namespace ? {} : { 'k8s:io.kubernetes.pod.namespace': first.namespace }
-      return { [`${side}Endpoints`]: [{ matchLabels: { ...ofKubernetes(first.labels), ...place } }] }
+      const absent = first.without.map((key) => ({ key: `k8s:${key}`, operator: 'DoesNotExist' }))
+      const endpoint = {
+        matchLabels: { ...ofKubernetes(first.labels), ...place },
+        ...(absent.length > 0 && { matchExpressions: absent }),
+      }
+      return { [`${side}Endpoints`]: [endpoint] }
     }
     case 'host':
       return { [`${side}Entities`]: ['host', 'remote-node'] }

@@ -51,7 +51,8 @@ function renderRule({ peers, ports, comments }: SortedRule, { direction, namespa
 /** Of another namespace, pods and namespace are one entry: both must match. */
 function renderPeer(peer: RulePeer, namespace: string): object {
   if (peer.kind !== 'pods') return { ipBlock: { cidr: hostCidr(peer.address) } }
-  const podSelector = { matchLabels: peer.labels }
+  const absent = peer.without.map((key) => ({ key, operator: 'DoesNotExist' }))
+  const podSelector = { matchLabels: peer.labels, ...(absent.length > 0 && { matchExpressions: absent }) }
   if (peer.namespace === namespace) return { podSelector }
   return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': peer.namespace } }, podSelector }
 }

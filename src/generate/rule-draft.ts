@@ -1,14 +1,21 @@
 /** Rules while they are collected: one for each peer, its ports added as they are met, in an order that the flows do not change. */
 import { parseIp } from '#base/ip'
 import { hostPrefix, printPrefix } from '#base/prefix'
-import { compareText } from '#base/text'
+import { compareText, listOf } from '#base/text'
 import type { Labels } from '#flows/holder'
 import { type Instant, printNaive } from '#flows/instant'
+import type { PodSelection } from './select-pods'
 
 export type PolicyPort = { readonly protocol: string; readonly port: number | string }
 
 export type RulePeer =
-  | { readonly kind: 'pods'; readonly namespace: string; readonly labels: Labels }
+  /** `without`: keys of labels that they do not have. */
+  | {
+      readonly kind: 'pods'
+      readonly namespace: string
+      readonly labels: Labels
+      readonly without: readonly string[]
+    }
   /** What has its node's network, or a node itself: `title` is told, with the nodes. */
   | { readonly kind: 'host'; readonly title: string; readonly address: string; readonly node: string | null }
   | { readonly kind: 'api-server'; readonly address: string }
@@ -17,10 +24,20 @@ export type RulePeer =
 
 export type RuleDraft = {
   readonly peer: RulePeer
-  /** By `port/protocol`; false for one that only the other side recorded. */
-  readonly ports: Map<string, { readonly port: PolicyPort; isOwn: boolean }>
+  /** By `port/protocol`. */
+  readonly ports: Map<string, DraftPort>
   readonly comments: Set<string>
+  /** Workloads that have the labels, and are not meant by each rule. */
+  readonly others: Set<string>
   newest: Instant
+}
+
+type DraftPort = {
+  readonly port: PolicyPort
+  /** False where only the other side recorded it. */
+  isOwn: boolean
+  /** Workloads that are meant; undefined where it is whoever has the labels. */
+  owners: Set<string> | undefined
 }
 
 /** By the key of the peer. */
@@ -30,22 +47,41 @@ export type RuleNews = {
   readonly peer: RulePeer
   readonly ports: readonly PolicyPort[]
   readonly comments?: readonly string[]
+  readonly selection?: PodSelection
   readonly time: Instant
   readonly isOwn: boolean
 }
 
-export function addRule(drafts: RuleDrafts, { peer, ports, comments = [], time, isOwn }: RuleNews): void {
+export function addRule(drafts: RuleDrafts, news: RuleNews): void {
+  const { peer, ports, comments = [], selection, time, isOwn } = news
   const key = keyOfPeer(peer)
-  const draft = drafts.get(key) ?? { peer, ports: new Map(), comments: new Set(), newest: time }
+  const draft = drafts.get(key) ?? {
+    peer,
+    ports: new Map(),
+    comments: new Set(),
+    others: new Set(),
+    newest: time,
+  }
   drafts.set(key, draft)
   draft.newest = Math.max(draft.newest, time)
   for (const comment of comments) draft.comments.add(comment)
+  for (const other of selection === undefined ? [] : [selection.owner, ...selection.others]) draft.others.add(other)
   for (const port of ports) {
     const text = portText(port)
-    const known = draft.ports.get(text)
-    if (known === undefined) draft.ports.set(text, { port, isOwn })
-    else if (isOwn) known.isOwn = true
+    const known = draft.ports.get(text) ?? { port, isOwn, owners: new Set() }
+    draft.ports.set(text, known)
+    if (isOwn) known.isOwn = true
+    if (selection === undefined) known.owners = undefined
+    else known.owners?.add(selection.owner)
   }
+}
+
+/** Workloads that a port is open to although nothing was seen of them there, as they have the labels of one that was; sorted. */
+export function strangersOf({ others, ports }: RuleDraft): readonly string[] {
+  const strangers = [...ports.values()].flatMap(({ owners }) =>
+    owners === undefined ? [] : [...others].filter((one) => !owners.has(one)),
+  )
+  return [...new Set(strangers)].sort(compareText)
 }
 
 /** Their order is that of the rules: addresses, hosts, selectors, and last who is not known. */
@@ -58,7 +94,7 @@ export function keyOfPeer(peer: RulePeer): string {
     case 'host':
       return `host:${peer.title} ${peer.address}`
     case 'pods':
-      return `sel:${peer.namespace}:${labelsText(peer.labels)}`
+      return `sel:${peer.namespace}:${labelsText(peer.labels)}${peer.without.map((key) => ` !${key}`).join('')}`
     case 'unattributed':
       return `unattributed ${peer.address}`
     default:
@@ -109,8 +145,18 @@ export function sortRules(drafts: RuleDrafts): readonly SortedRule[] {
   return [...rules.values()].map(({ drafts: own, ports }) => ({
     peers: own.map(({ peer }) => peer),
     ports,
-    comments: [...commentsOfPeers(own), ...new Set(own.flatMap(({ comments }) => [...comments].sort(compareText)))],
+    comments: [
+      ...commentsOfPeers(own),
+      ...own.flatMap(commentOnStrangers),
+      ...new Set(own.flatMap(({ comments }) => [...comments].sort(compareText))),
+    ],
   }))
+}
+
+function commentOnStrangers(draft: RuleDraft): readonly string[] {
+  const strangers = strangersOf(draft)
+  if (strangers.length === 0) return []
+  return [`no label tells the pods of ${listOf(strangers)} from those that were seen: the rule is theirs too`]
 }
 
 function commentsOfPeers(drafts: readonly RuleDraft[]): readonly string[] {
