@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { controllerTypes } from '#enforce/condition'
+import { judgedKinds } from '#model/condition-schema'
+import { trafficKinds } from '#model/traffic-policy'
 import { modeWords } from '#model/traffic-policy-binding-schema'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -31,6 +33,16 @@ const reasons = [
 
 test('the page has every type of condition', () => {
   expect(controllerTypes.filter((type) => !told.has(type))).toEqual([])
+})
+
+test('columns of kubectl get that show a condition show one that the controller writes; Enforcing is always there', () => {
+  const columns = trafficKinds
+    .filter(({ kind }) => judgedKinds.some((one) => one === kind))
+    .flatMap((one) => one.columns)
+  const types = columns.flatMap(({ path }) => [...path.matchAll(/@\.type=="(\w+)"/g)].map(([, type]) => String(type)))
+  expect(types.length).toBeGreaterThan(4)
+  expect(types.filter((type) => !controllerTypes.includes(type))).toEqual([])
+  expect(columns.find(({ name }) => name === 'Enforcing')).not.toHaveProperty('isWide')
 })
 
 test('the page has every reason', () => {

@@ -122,16 +122,16 @@ ingress
   http (#0)  allow   120         9600
   rest (#1)  deny    unreadable  unreadable
 
-  WITHOUT A RULE  PACKETS
-  established     4000
+  WITHOUT A RULE  VERDICT  PACKETS
+  established     allow    4000
 
 egress
   policy    none: there is no TrafficPolicy tenant/gone
   status    Pending since 2026-10-15T12:00:00Z, for generation 3, heard of 2026-10-15T12:05:00Z: there is no TrafficPolicy tenant/gone
   snapshot  none: every packet is denied as policy_unavailable
 
-  WITHOUT A RULE      PACKETS
-  policy_unavailable  3
+  WITHOUT A RULE      VERDICT  PACKETS
+  policy_unavailable  deny     3
 `)
   expect(code).toBe(0)
 })

@@ -2,6 +2,7 @@
 import { dump } from 'js-yaml'
 import { printTable } from '#base/text'
 import type { Direction } from '#compile/traffic-policy/entry'
+import type { FallbackReason } from '#compile/traffic-policy/reasons'
 
 export type ShownRule = {
   /** Null where cluster and snapshot do not agree on it. */
@@ -126,6 +127,8 @@ function printRules(rules: readonly ShownRule[]): string {
   return printTable(['RULE', 'ACTION', 'HITS', 'BYTES'], cells)
 }
 
+const passing: readonly string[] = ['established', 'icmp_error', 'link'] satisfies readonly FallbackReason[]
+
 /** With nothing bound, that packets were denied for it is told also at zero. */
 function printFallbacks(fallbacks: ShownDirection['fallbacks'], isUnbound: boolean): string {
   if (fallbacks === null) return ''
@@ -133,12 +136,8 @@ function printFallbacks(fallbacks: ShownDirection['fallbacks'], isUnbound: boole
     ([reason, hits]) => hits > 0 || (isUnbound && reason === 'policy_unavailable'),
   )
   if (told.length === 0) return ''
-  return `\n${indented(
-    printTable(
-      ['WITHOUT A RULE', 'PACKETS'],
-      told.map(([reason, hits]) => [reason, String(hits)]),
-    ),
-  )}`
+  const rows = told.map(([reason, hits]) => [reason, passing.includes(reason) ? 'allow' : 'deny', String(hits)])
+  return `\n${indented(printTable(['WITHOUT A RULE', 'VERDICT', 'PACKETS'], rows))}`
 }
 
 function indented(text: string): string {

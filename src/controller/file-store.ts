@@ -21,6 +21,8 @@ export type FileStoreOptions = ReadOptions & {
 
 /** What several agents write at once is read once. */
 const quietMs = 20
+/** Reading everything anew takes at most a fifth of the time, however often agents write. */
+const restPerRead = 4
 
 export function openFileStore(options: FileStoreOptions): ObjectStore {
   const { from, status } = options
@@ -46,15 +48,22 @@ function startWatch(options: FileStoreOptions, handlers: WatchHandlers): Watch {
   const told = new Set<string>()
   let latest: ObjectsRead | undefined
   let timer: NodeJS.Timeout | undefined
+  let restMs = quietMs
+  // A timer that is set already brings what is written until then, too.
   const folders = watchFolders(() => {
-    clearTimeout(timer)
-    timer = setTimeout(emit, quietMs)
+    timer ??= setTimeout(emit, restMs)
   })
+  // What is not there cannot be watched.
+  if (status !== undefined) makeFolder(status)
 
   function emit(): void {
+    clearTimeout(timer)
+    timer = undefined
     if (latest === undefined) return
+    const began = performance.now()
     if (status === undefined) handlers.take(latest)
     else takeWithStatus(status, latest)
+    restMs = Math.max(quietMs, restPerRead * (performance.now() - began))
   }
 
   function takeWithStatus(folder: string, read: ObjectsRead): void {
@@ -109,6 +118,19 @@ function dropLost(folder: string, cluster: Cluster, { conditions }: Pick<Said, '
   }
 }
 
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true })
+  } catch (cause) {
+    throw cannotWrite(path, cause)
+  }
+}
+
+function cannotWrite(path: string, cause: unknown): Failure {
+  const { message } = cause as Error
+  return new Failure('input.unreadable', `the status ${path} cannot be written: ${message}; check --status`, cause)
+}
+
 /** Beside its place, then renamed into it: nobody reads half of it. */
 function writeWhole(path: string, patch: ConditionPatch): void {
   const beside = `${path}.part`
@@ -118,7 +140,6 @@ function writeWhole(path: string, patch: ConditionPatch): void {
     renameSync(beside, path)
   } catch (cause) {
     rmSync(beside, { force: true })
-    const { message } = cause as Error
-    throw new Failure('input.unreadable', `the status ${path} cannot be written: ${message}; check --status`, cause)
+    throw cannotWrite(path, cause)
   }
 }
