@@ -75,10 +75,11 @@ export type CiliumState = {
   readonly version: CiliumVersion
   readonly of: (node: string) => NodeState
   readonly rows: () => readonly StateRow[]
+  /** The same rows, apart from what is written afterwards. */
+  readonly copy: () => CiliumState
 }
 
-export function newState(version: CiliumVersion): CiliumState {
-  const nodes = new Map<string, NodeState>()
+export function newState(version: CiliumVersion, nodes = new Map<string, NodeState>()): CiliumState {
   return {
     version,
     of: (node) => {
@@ -94,8 +95,19 @@ export function newState(version: CiliumVersion): CiliumState {
       nodes.set(node, empty)
       return empty
     },
+    copy: () => newState(version, new Map([...nodes].map(([name, own]) => [name, copyNode(own)]))),
     rows: () =>
       [...nodes].sort(([a], [b]) => compareText(a, b)).flatMap(([node, state]) => rowsOf(node, state, version)),
+  }
+}
+
+function copyNode({ ct, nat, affinity, sockets, kernel }: NodeState): NodeState {
+  return {
+    ct: new Map(ct),
+    nat: new Map(nat),
+    affinity: new Map(affinity),
+    sockets: new Map(sockets),
+    kernel: new Map(kernel),
   }
 }
 

@@ -1,7 +1,9 @@
 /** One packet through Cilium's nodes by their maps, program by program, and its answer back with the state that is left. */
 import { printIp } from '#base/ip'
 import { keyOf } from '#model/meta'
+import type { Reason, Verdict } from '#model/trace'
 import type { Leg, StateRow, Walk, WalkQuestion } from '#model/walk'
+import { printShare } from '../print-trace'
 import type { CiliumNet } from './cilium-net'
 import { deliver, toHost } from './deliver'
 import { type FlowPacket, isIcmp, reversePacket } from './flow-packet'
@@ -24,9 +26,11 @@ export function walkCilium(
   state: CiliumState = newState(net.settings.policy.version),
 ): Walk {
   const before = state.rows()
+  const untouched = state.copy()
   const request = newDraft(net, question, state, packetOf(question))
   const went = run(request, start(request))
-  const requestLeg = legOf(request, went)
+  const others = otherFates(net, question, { untouched, request, went })
+  const requestLeg = legOf(request, { ...went, verdict: withReasons(went.verdict, others) })
   const reply = question.isReplyWanted ? walkReply(request, went) : undefined
   const known = new Set(before.map(rowKey))
   const after = state.rows().map((row): StateRow => ({ ...row, isNew: !known.has(rowKey(row)) }))
@@ -42,6 +46,36 @@ export function walkCilium(
 
 function rowKey({ node, table, row }: StateRow): string {
   return `${node} ${table} ${row}`
+}
+
+type Followed = { readonly untouched: CiliumState; readonly request: Draft; readonly went: Ending }
+
+/** How many of a Service's other backends are followed. */
+const mostOthers = 32
+
+/** Backends that chance may choose as well, and how they fare where that is another fate. */
+function otherFates(net: CiliumNet, question: WalkQuestion, { untouched, request, went }: Followed): readonly Reason[] {
+  const own = fateText(went)
+  const followed = question.backend ?? request.targets[0]?.address
+  const others = request.targets.filter(({ address }) => address !== followed).slice(0, mostOthers)
+  if (request.targets.length < 2) return []
+  return others.flatMap(({ address, share }) => {
+    const asked = { ...question, backend: address }
+    const draft = newDraft(net, asked, untouched.copy(), packetOf(asked))
+    const ending = run(draft, start(draft))
+    const fate = fateText(ending)
+    if (fate === own) return []
+    const sentence = `${printShare(share)} go to ${address} instead and are ${fate}: ${ending.verdict.because[0].sentence}`
+    return [{ ...ending.verdict.because[0], code: 'cilium.other-backend', sentence }]
+  })
+}
+
+function fateText({ verdict, drop }: Ending): string {
+  return drop === undefined ? verdict.kind : `${verdict.kind} with ${drop.number} (${drop.name})`
+}
+
+function withReasons({ kind, because: [first, ...rest] }: Verdict, more: readonly Reason[]): Verdict {
+  return { kind, because: [first, ...rest, ...more] }
 }
 
 function newDraft(net: CiliumNet, question: WalkQuestion, state: CiliumState, packet: FlowPacket): Draft {

@@ -308,3 +308,14 @@ test('a local redirect policy keeps a Service’s traffic on the node', () => {
   expect(found.walk.request.targets).toEqual([{ address: '10.244.1.20:9090', share: 1 }])
   expect(found.said('a local redirect policy sends it to a pod of this node')).toBeDefined()
 })
+
+test('where chance sends some connections to another fate, the verdict says which', () => {
+  const onlyB = cnp('business/server', { endpointSelector: { matchLabels: { ver: 'v2' } }, ingress: [{}] })
+  const { walk } = preparePath([server, onlyB]).walk('A', '10.96.0.50:80')
+  expect(walk.request.verdict.kind).toBe('allowed')
+  expect(walk.request.verdict.because.map(({ sentence }) => sentence)).toEqual([
+    'it reaches business/b on node-a as 10.244.1.20:8080',
+    '50.0 % go to 10.244.2.30:8080 instead and are dropped with 133 (Policy denied): no ingress rule of business/c allows TCP port 8080 from business/a (identity 1001)',
+  ])
+  expect(walk.after.some(({ node }) => node === 'node-b')).toBe(false)
+})
