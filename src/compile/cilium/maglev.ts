@@ -37,13 +37,39 @@ export function maglevTable(backends: readonly MaglevBackend[], options: MaglevO
   const total = rows.reduce((sum, { weight }) => sum + weight, 0)
   // Weights that are all the same give every backend its turn, which is what no weights do.
   const isWeighted = Math.trunc(total / rows.length) > 1 && rows.some(({ weight }) => weight !== rows[0]?.weight)
-  const { size } = options
+  return isWeighted ? fillByWeight(rows, total, options.size) : fillInTurn(rows, options.size)
+}
+
+/** Rows as numbers alone: this runs for each row of each table. */
+function fillInTurn(rows: readonly Row[], size: number): Uint32Array {
+  const count = rows.length
+  const [ids, skips, places] = [
+    Uint32Array.from(rows, ({ id }) => id),
+    Uint32Array.from(rows, ({ skip }) => skip),
+    Uint32Array.from(rows, ({ at }) => at),
+  ]
+  const table = new Uint32Array(size)
+  const isTaken = new Uint8Array(size)
+  for (let placed = 0, number = 0; placed < size; placed++, number = number + 1 === count ? 0 : number + 1) {
+    const skip = skips[number] ?? 1
+    let at = places[number] ?? 0
+    while (isTaken[at] === 1) {
+      at += skip
+      if (at >= size) at -= size
+    }
+    isTaken[at] = 1
+    table[at] = ids[number] ?? 0
+    at += skip
+    places[number] = at >= size ? at - size : at
+  }
+  return table
+}
+
+function fillByWeight(rows: readonly Row[], total: number, size: number): Uint32Array {
   const table = new Uint32Array(size)
   const isTaken = new Uint8Array(size)
   for (let placed = 0; placed < size; placed++) {
-    let number = placed % rows.length
-    if (isWeighted) number = takeTurn(rows, number, { placed, total })
-    const row = rows[number]
+    const row = rows[takeTurn(rows, placed % rows.length, { placed, total })]
     if (row === undefined) continue
     let at = row.at
     while (isTaken[at] === 1) {

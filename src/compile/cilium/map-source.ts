@@ -26,11 +26,14 @@ export type RowSource = {
 
 export type SourceOptions = { readonly path?: string; readonly note?: string }
 
+/** Written out field by field: every row of every map has one. */
 export function sourceOf(by: Component, meta: Meta | undefined, { path, note }: SourceOptions = {}): RowSource {
-  return {
-    by,
-    ...(meta !== undefined && { object: refOf(meta), origin: meta.origin }),
-    ...(path !== undefined && { path }),
-    ...(note !== undefined && { note }),
+  const source: { -readonly [Key in keyof RowSource]: RowSource[Key] } = { by }
+  if (meta !== undefined) {
+    source.object = refOf(meta)
+    source.origin = meta.origin
   }
+  if (path !== undefined) source.path = path
+  if (note !== undefined) source.note = note
+  return source
 }

@@ -43,10 +43,13 @@ export function renderIpcache(world: NodeWorld): readonly IpcacheRow[] {
   ]
   for (const { prefix, identity, tunnel, key = 0, source } of facts) {
     if (!families.includes(prefix.ip.family)) continue
-    const row = { prefix, identity, key, flags: flagsOf(world, tunnel), source }
-    rows.set(printPrefix(prefix), tunnel === undefined ? row : { ...row, tunnel })
+    const flags = flagsOf(world, tunnel)
+    const row =
+      tunnel === undefined ? { prefix, identity, key, flags, source } : { prefix, identity, tunnel, key, flags, source }
+    rows.set(printPrefix(prefix), row)
   }
-  return [...rows].sort(([a], [b]) => compareText(a, b)).map(([, row]) => row)
+  // By code units, as `sort` does of itself.
+  return [...rows.keys()].sort().flatMap((text) => rows.get(text) ?? [])
 }
 
 /** With native routing the node stands there all the same, and a datapath built without encapsulation passes it over. */

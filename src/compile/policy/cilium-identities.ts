@@ -28,7 +28,7 @@ export type CiliumIdentities = {
   readonly settings: CiliumSettings
   readonly filter: LabelFilter
   /** Worked out once for each pod, and once for all pods of one template. */
-  readonly labelSets: { readonly ofPod: WeakMap<Pod, LabelSet>; readonly byText: Map<string, LabelSet> }
+  readonly labelSets: { readonly ofPod: Map<Pod, LabelSet>; readonly byText: Map<string, LabelSet> }
   readonly table: IdentityTable
   readonly prefixes: PrefixTable
   readonly apiServers: ReadonlySet<string>
@@ -49,7 +49,7 @@ export function ciliumIdentities(
     cluster,
     settings,
     filter,
-    labelSets: { ofPod: new WeakMap<Pod, LabelSet>(), byText: new Map<string, LabelSet>() },
+    labelSets: { ofPod: new Map<Pod, LabelSet>(), byText: new Map<string, LabelSet>() },
   }
   const sets = [...cluster.pods.values()].map((pod) => labelsOfPod(facts, pod))
   const given = [...cluster.ciliumIdentities.values()].map(({ number, labels }) => ({
@@ -69,11 +69,13 @@ export function ciliumIdentities(
 
 /** A CiliumEndpoint tells the number of its pod's labels; one below the range of pods is the pod's own. */
 function endpointNumbers(facts: LabelFacts): readonly GivenIdentity[] {
-  return [...facts.cluster.ciliumEndpoints].flatMap(([key, { identity }]) => {
+  const told: GivenIdentity[] = []
+  for (const [key, { identity }] of facts.cluster.ciliumEndpoints) {
     const pod = facts.cluster.pods.get(key)
-    if (pod === undefined || identity === undefined || identity < firstClusterNumber) return []
-    return [{ number: identity, labels: labelsOfPod(facts, pod) }]
-  })
+    if (pod === undefined || identity === undefined || identity < firstClusterNumber) continue
+    told.push({ number: identity, labels: labelsOfPod(facts, pod) })
+  }
+  return told
 }
 
 function withEndpoints(given: readonly GivenIdentity[], told: readonly GivenIdentity[]): readonly GivenIdentity[] {
@@ -102,6 +104,13 @@ export function labelsOfPod(facts: LabelFacts, pod: Pod, namespaceLabels?: Label
   return found
 }
 
+/** Neither keys nor values hold these separators. */
+function textOfLabels(labels: Labels): string {
+  let text = ''
+  for (const key in labels) text += `${key}=${labels[key]};`
+  return text
+}
+
 function findLabels(
   { cluster, settings, filter, labelSets }: LabelFacts,
   pod: Pod,
@@ -109,7 +118,8 @@ function findLabels(
 ): LabelSet {
   const { namespace, labels } = pod.meta
   const own = cluster.namespaces.get(namespace)?.meta.labels ?? { 'kubernetes.io/metadata.name': namespace }
-  const text = JSON.stringify([namespace, pod.serviceAccountName, labels, namespaceLabels])
+  const given = namespaceLabels === undefined ? '' : textOfLabels(namespaceLabels)
+  const text = `${namespace}\n${pod.serviceAccountName ?? ''}\n${given}\n${textOfLabels(labels)}`
   const known = labelSets.byText.get(text)
   if (known !== undefined) return known
   const found = podLabelSet(
