@@ -5,6 +5,7 @@ import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { printTable } from '#base/text'
 import { runPreflight } from '#kernel/preflight'
+import { benchAgent } from './bench-agent'
 import { benchBroker } from './bench-broker'
 import { benchDatapath } from './bench-datapath'
 import { benchFlows } from './bench-flows'
@@ -170,6 +171,13 @@ function benchDatapathHere(): readonly (readonly string[])[] {
   return []
 }
 
+async function benchAgentHere(): Promise<readonly (readonly string[])[]> {
+  const preflight = runPreflight()
+  if (preflight.ok) return benchAgent({ rounds, idleSeconds: isQuick ? 5 : 20, folder })
+  say(`the rows of the agent are left out: ${preflight.reasons.join('; ')}`)
+  return []
+}
+
 const benches = {
   rules: benchRules,
   trace: benchTrace,
@@ -178,6 +186,7 @@ const benches = {
   maps: () => benchMaps({ rounds, file: (name) => join(folder, name), run: runTask, say }),
   metrics: () => benchMetrics(rounds),
   datapath: () => benchDatapathHere(),
+  agent: () => benchAgentHere(),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),
   broker: () => benchBroker(storeSize, Math.min(rounds, 3), say),
 }

@@ -1,5 +1,6 @@
 /** What the agent tells of its node at one moment: read from the datapath when it is asked for. */
 import { Failure } from '#base/failure'
+import type { CompiledPolicy } from '#compile/traffic-policy/compile-policy'
 import { defaultDenyAll } from '#compile/traffic-policy/default-deny-all'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
@@ -8,7 +9,13 @@ import { bothDirections, type NodePlan, type Place, type PlannedInterface } from
 import type { Wanted } from '#enforce/wanted-node'
 import type { AgentDatapath } from './agent-datapath'
 
-type Known = { readonly namespace?: string; readonly name: string; readonly rules: Map<bigint, string> }
+type Known = {
+  readonly namespace?: string
+  readonly name: string
+  readonly rules: Map<bigint, string>
+  /** What the names were learnt of last: hashing them again at each pass would be most of its work. */
+  learnt?: CompiledPolicy
+}
 
 /** Names of policies and rules by UID: a snapshot holds a policy's UID and hashes of its rules' names alone. */
 export type NameBook = Map<string, Known>
@@ -21,9 +28,14 @@ export function learnNames(book: NameBook, plan: NodePlan): void {
   for (const one of wanted) {
     if (one.kind === 'nothing') continue
     const { name, namespace } = one
-    const known = book.get(uidOf(one)) ?? { name, ...(namespace !== undefined && { namespace }), rules: new Map() }
+    const known: Known = book.get(uidOf(one)) ?? {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      rules: new Map(),
+    }
     book.set(uidOf(one), known)
-    if (one.kind !== 'policy') continue
+    if (one.kind !== 'policy' || known.learnt === one.compiled) continue
+    known.learnt = one.compiled
     for (const rule of one.compiled.rules) known.rules.set(ruleNameHash(rule.name), rule.name)
   }
 }

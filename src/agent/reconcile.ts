@@ -6,7 +6,7 @@ import type { WantedInterface } from '#enforce/wanted-node'
 import type { AgentDatapath } from './agent-datapath'
 import type { AgentLog } from './agent-log'
 import { learnNames, type NameBook } from './build-view'
-import { type CarriedOut, carryOut, settle } from './carry-out'
+import { type CarriedOut, carryOut, placeName, settle } from './carry-out'
 
 export type PassFacts = {
   readonly wanted: readonly WantedInterface[]
@@ -50,9 +50,10 @@ export function reconcile(facts: PassFacts): Pass {
   if (datapath === undefined) return finish(planWithoutDatapath(wanted, why), nothingDone)
   dropGone(facts, datapath)
   const rows = readRows(datapath)
-  noteUnreadable(facts, datapath, rows)
+  const boundAt = askOnce(datapath)
+  noteUnreadable(facts, boundAt, rows)
   const { isPartial, isResync } = facts
-  const plan = planNode(wanted, { rows, boundAt: datapath.published, isPartial, isResync })
+  const plan = planNode(wanted, { rows, boundAt, isPartial, isResync })
   const done = carryOut(datapath, plan)
   learnNames(memory.book, plan)
   sweepPins(facts, datapath)
@@ -81,11 +82,23 @@ function readRows(datapath: AgentDatapath): readonly NodeRow[] {
   })
 }
 
+type BoundAt = AgentDatapath['published']
+
+/** Each question is a call to the kernel, and nothing changes before the plan is made. */
+function askOnce(datapath: AgentDatapath): BoundAt {
+  const known = new Map<string, ReturnType<BoundAt>>()
+  return (place) => {
+    const name = placeName(place)
+    if (!known.has(name)) known.set(name, datapath.published(place))
+    return known.get(name)
+  }
+}
+
 /** Verdicts stay as they are until it is published anew, or unbound. */
-function noteUnreadable({ memory, log }: PassFacts, datapath: AgentDatapath, rows: readonly NodeRow[]): void {
+function noteUnreadable({ memory, log }: PassFacts, boundAt: BoundAt, rows: readonly NodeRow[]): void {
   for (const { slot, name } of rows) {
     for (const direction of bothDirections) {
-      const bound = datapath.published({ slot, direction })
+      const bound = boundAt({ slot, direction })
       if (bound === undefined || bound.snapshot !== undefined || memory.unreadable.has(bound.mapId)) continue
       memory.unreadable.add(bound.mapId)
       log.warn({ interface: name, direction }, 'what is bound has lost its pin and cannot be read: it counts as empty')

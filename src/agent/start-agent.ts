@@ -1,5 +1,6 @@
 /** The node's loop: reconciles at once when something changes, again every five minutes, and sooner where something is not ready. */
 import { Failure } from '#base/failure'
+import { type Finding, printFinding } from '#base/finding'
 import type { NodeView } from '#enforce/node-view'
 import type { NodePlan } from '#enforce/plan-node'
 import { type WantedInterface, wantedOfNode } from '#enforce/wanted-node'
@@ -22,6 +23,8 @@ export type RunningAgent = {
 
 const resyncMs = 5 * 60_000
 const retryMs = 5000
+/** Of one reading: what a whole cluster's objects may have wrong must not drown the log. */
+const mostFindings = 50
 /** A moment that is past already must not make the loop spin. */
 const shortestPauseMs = 100
 
@@ -39,9 +42,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let resyncAt = clock.now()
   let mayBeGone = true
   let counterReadErrors = 0
+  let told: ReadonlySet<string> = new Set()
 
   const objects = options.objects({
     take(next) {
+      noteFindings(next.findings)
       read = next
       wanted = wantedOfNode(next.cluster, node)
       loop.wake()
@@ -54,6 +59,13 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     mayBeGone ||= change.mayBeGone
     loop.wake()
   })
+
+  /** Each is told once, for as long as it is so. */
+  function noteFindings(findings: readonly Finding[]): void {
+    const lines = findings.filter(({ severity }) => severity !== 'info').map(printFinding)
+    for (const line of lines.filter((one) => !told.has(one)).slice(0, mostFindings)) log.warn(line)
+    told = new Set(lines)
+  }
 
   /** Nothing is decided before the objects were read once: an empty list would unbind everything. */
   async function pass(): Promise<number> {

@@ -1,4 +1,5 @@
 /** Objects in files and folders, read again when they change; what cannot be read any more counts on as it was read last. */
+import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Failure } from '#base/failure'
@@ -20,6 +21,7 @@ export type FileWatchOptions = ReadOptions & {
 type Known = {
   /** Of the text that was read last, whether it was of use or not; empty where it may change unnoticed. */
   readonly stamp: string
+  readonly digest: string
   readonly objects: readonly RawObject[]
   readonly findings: readonly Finding[]
   /** It was never read whole. */
@@ -155,13 +157,14 @@ async function readAgain(file: string, before: Known | undefined, options: FileW
   if (file === '-' && before !== undefined) return before
   const stamp = file === '-' ? 'once' : await stampOf(file)
   if (before !== undefined && stamp !== '' && stamp === before.stamp) return before
-  const { objects, findings, trouble, isForeign } = await readNow(file, options)
-  if (trouble === undefined) return { stamp, objects, findings, isPartial: false }
+  const { objects, findings, digest, trouble, isForeign } = await readNow(file, options)
+  if (before !== undefined && digest !== '' && digest === before.digest) return { ...before, stamp }
+  if (trouble === undefined) return { stamp, digest, objects, findings, isPartial: false }
   if (before !== undefined && !before.isPartial) {
     const kept = before.objects.length > 0 ? '; what was read of it before counts on' : ''
-    return { ...before, stamp, trouble: `${trouble}${kept}` }
+    return { ...before, stamp, digest, trouble: `${trouble}${kept}` }
   }
-  return { stamp, objects, findings, isPartial: !isForeign, trouble }
+  return { stamp, digest, objects, findings, isPartial: !isForeign, trouble }
 }
 
 /** Empty where the file was written just now: a second write in the same tick would have the same stamp. */
@@ -175,27 +178,28 @@ async function stampOf(file: string): Promise<string> {
   }
 }
 
-type ReadNow = Pick<Known, 'objects' | 'findings' | 'trouble'> & {
+type ReadNow = Pick<Known, 'digest' | 'objects' | 'findings' | 'trouble'> & {
   /** It is readable, and holds no objects, nor ever did. */
   readonly isForeign: boolean
 }
 
 async function readNow(file: string, options: FileWatchOptions): Promise<ReadNow> {
-  const nothing = { objects: [], findings: [] }
+  const nothing = { digest: '', objects: [], findings: [] }
   try {
     const { decoded, name } = await readPath(file, options, progressOf(options))
     if (decoded.kind === 'foreign') return { ...nothing, isForeign: true, trouble: `${name} ${decoded.message}` }
+    const digest = createHash('sha256').update(decoded.text).digest('hex')
     const parsed = parseManifestText(decoded.text, file)
     const { refusal } = parsed
     if (refusal !== undefined) {
       const isForeign = refusal.reason === 'foreign' || refusal.reason === 'empty'
-      return { ...nothing, isForeign, trouble: `${name} is not used: ${refusal.message}` }
+      return { ...nothing, digest, isForeign, trouble: `${name} is not used: ${refusal.message}` }
     }
     const { value: objects, findings } = parsed
     const broken = findings.find(({ code }) => code === 'manifest.broken-document')
-    if (broken === undefined) return { objects, findings, isForeign: false }
+    if (broken === undefined) return { digest, objects, findings, isForeign: false }
     const trouble = `${name} is not used whole: line ${broken.origin?.line}: ${broken.message}`
-    return { objects, findings, isForeign: false, trouble }
+    return { digest, objects, findings, isForeign: false, trouble }
   } catch (error) {
     return { ...nothing, isForeign: false, trouble: sentenceOf(error) }
   }

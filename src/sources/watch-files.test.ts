@@ -1,0 +1,171 @@
+/** Files and folders that are written, broken, replaced, linked and deleted while they are watched. */
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { watchFiles } from './watch-files'
+import type { ObjectsRead, Watch } from './watch-source'
+
+let folder: string
+let watch: Watch | undefined
+let reads: ObjectsRead[] = []
+let told: string[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'portolan-watch-'))
+  reads = []
+  told = []
+})
+afterEach(() => {
+  watch?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const policies = (...names: readonly string[]): string =>
+  names
+    .map(
+      (name) =>
+        `apiVersion: portolan.dev/v1alpha1\nkind: TrafficPolicy\nmetadata: {namespace: tenant, name: ${name}}\nspec: {rules: []}\n`,
+    )
+    .join('---\n')
+const put = (name: string, text: string): void => writeFileSync(join(folder, name), text)
+const names = (): readonly string[] =>
+  [...(reads.at(-1)?.cluster.trafficPolicies.keys() ?? [])].map((key) => key.slice(7))
+
+function open(...paths: readonly string[]): void {
+  watch = watchFiles(paths.map((path) => join(folder, path)))({
+    take: (read) => void reads.push(read),
+    tell: (trouble) => void told.push(trouble),
+  })
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error(`in vain: ${names().join()} told ${told.join()}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+const quiet = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100))
+
+test('a folder is read at first and after each change: written, added, deleted, and in folders below it', async () => {
+  put('a.yaml', policies('one'))
+  mkdirSync(join(folder, 'below'))
+  open('')
+  await until(() => names().join() === 'one')
+  put('a.yaml', policies('one', 'two'))
+  await until(() => names().join() === 'one,two')
+  put('below/b.yaml', policies('three'))
+  await until(() => names().length === 3)
+  mkdirSync(join(folder, 'new'))
+  put('new/c.yaml', policies('four'))
+  await until(() => names().length === 4)
+  rmSync(join(folder, 'a.yaml'))
+  await until(() => [...names()].sort().join() === 'four,three')
+  expect(reads.every(({ isPartial }) => !isPartial)).toBe(true)
+  expect(told).toEqual([])
+})
+
+test('what changes nothing is not told again', async () => {
+  put('a.yaml', policies('one'))
+  put('notes.txt', 'nothing')
+  open('')
+  await until(() => reads.length === 1)
+  put('notes.txt', 'something')
+  await quiet()
+  watch?.refresh()
+  await quiet()
+  expect(reads.length).toBe(1)
+})
+
+test('a file that is broken, emptied or taken away counts on as it was read last, and is told once', async () => {
+  put('a.yaml', policies('one'))
+  put('b.yaml', policies('two'))
+  open('a.yaml', 'b.yaml')
+  await until(() => names().join() === 'one,two')
+  put('a.yaml', `${policies('three')}---\nkind: [`)
+  await until(() => told.length === 1)
+  expect(told[0]).toMatch(/a\.yaml is not used whole: line \d+: .*; what was read of it before counts on/)
+  truncateSync(join(folder, 'a.yaml'))
+  await until(() => told.length === 2)
+  expect(told[1]).toMatch(/a\.yaml is not used: it is empty; .*counts on/)
+  rmSync(join(folder, 'a.yaml'))
+  await until(() => told.length === 3)
+  put('b.yaml', policies('two', 'four'))
+  await until(() => names().join() === 'one,two,four')
+  expect(reads.at(-1)?.isPartial).toBe(false)
+  put('a.yaml', policies('five'))
+  await until(() => names().join() === 'five,two,four')
+})
+
+test('what was broken from the beginning makes the reading a part, until it can be read', async () => {
+  put('a.yaml', `${policies('one')}---\nkind: [`)
+  put('b.yaml', 'kind: [')
+  put('c.yaml', policies('three'))
+  put('d.yaml', 'replicas: 3\n')
+  open('')
+  await until(() => reads.length === 1)
+  expect([names(), reads[0]?.isPartial]).toEqual([['one', 'three'], true])
+  expect(told.length).toBe(3)
+  put('a.yaml', policies('one'))
+  put('b.yaml', policies('two'))
+  await until(() => names().length === 3)
+  await until(() => reads.at(-1)?.isPartial === false)
+})
+
+test('a file that is truncated and written again soon is never read by half, nor told', async () => {
+  put('a.yaml', policies('one'))
+  open('a.yaml')
+  await until(() => names().join() === 'one')
+  truncateSync(join(folder, 'a.yaml'))
+  await quiet()
+  put('a.yaml', policies('two'))
+  await until(() => names().join() === 'two')
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  expect([reads.length, told]).toEqual([2, []])
+})
+
+test('a folder as a ConfigMap is mounted: files are links, and one rename replaces all of them', async () => {
+  const version = (name: string, text: string): void => {
+    mkdirSync(join(folder, name))
+    put(`${name}/a.yaml`, text)
+  }
+  version('..1', policies('one'))
+  symlinkSync('..1', join(folder, '..data'))
+  symlinkSync('..data/a.yaml', join(folder, 'a.yaml'))
+  open('')
+  await until(() => names().join() === 'one')
+  version('..2', policies('two'))
+  symlinkSync('..2', join(folder, '..data_tmp'))
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  await until(() => names().join() === 'two')
+})
+
+test('a link to a file elsewhere is followed when that one changes, and a file may be replaced by a rename', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'portolan-elsewhere-'))
+  writeFileSync(join(elsewhere, 'real.yaml'), policies('one'))
+  symlinkSync(join(elsewhere, 'real.yaml'), join(folder, 'a.yaml'))
+  open('a.yaml')
+  await until(() => names().join() === 'one')
+  writeFileSync(join(elsewhere, 'real.yaml'), policies('two'))
+  await until(() => names().join() === 'two')
+  writeFileSync(join(elsewhere, 'next'), policies('three'))
+  renameSync(join(elsewhere, 'next'), join(elsewhere, 'real.yaml'))
+  await until(() => names().join() === 'three')
+  rmSync(elsewhere, { recursive: true, force: true })
+})
+
+test('a folder that goes away takes nothing with it, and one in its place is watched', async () => {
+  mkdirSync(join(folder, 'policies'))
+  put('policies/a.yaml', policies('one'))
+  open('policies')
+  await until(() => names().join() === 'one')
+  renameSync(join(folder, 'policies'), join(folder, 'away'))
+  await until(() => told.length > 0)
+  expect(names()).toEqual(['one'])
+  mkdirSync(join(folder, 'policies'))
+  put('policies/a.yaml', policies('two'))
+  await until(() => names().join() === 'two')
+  put('policies/a.yaml', policies('three'))
+  await until(() => names().join() === 'three')
+})
