@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Failure } from '#base/failure'
 import { parseEndpoint, printIp } from '#base/ip'
+import { containsIp, parsePrefix } from '#base/prefix'
 import { readFrom } from '#sources/read-from'
+import { reasonOf } from '#sources/system-error'
 import type { EdgeRecord } from '#wire/edge-record'
 import { openClient } from './broker-client'
 import { type Captured, capture } from './capture'
@@ -32,7 +34,7 @@ export function addDemo(program: Command, context: CommandContext): void {
     .action(async (flags: DemoFlags) => {
       const listen = listenOf(flags)
       const interrupted = flags.once === true ? undefined : interruption()
-      const folder = mkdtempSync(join(tmpdir(), 'portolan-demo-'))
+      const folder = makeFolder()
       try {
         await runDemo(context, { ...listen, folder, data: flags.data ?? join(folder, 'data'), interrupted })
       } finally {
@@ -42,13 +44,34 @@ export function addDemo(program: Command, context: CommandContext): void {
     })
 }
 
+function makeFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'portolan-demo-'))
+  } catch (error) {
+    throw new Failure(
+      'usage.bad-argument',
+      `no folder can be made in ${tmpdir()}: ${reasonOf(error)}; name one that can be written as TMPDIR`,
+      error,
+    )
+  }
+}
+
+const loopback = ['127.0.0.0/8', '::1/128'].flatMap((cidr) => parsePrefix(cidr)?.prefix ?? [])
+
 function listenOf({ once, listen }: DemoFlags): Pick<DemoBrokerOptions, 'listen' | 'mayMove'> {
   if (listen === undefined && once === true) return { listen: { address: '127.0.0.1', port: 0 }, mayMove: false }
   const parsed = parseEndpoint(listen ?? usualListen)
   if (parsed?.port === undefined) {
     throw new Failure('usage.bad-argument', `--listen ${listen}: write IP:PORT such as ${usualListen}`)
   }
-  return { listen: { address: printIp(parsed.ip), port: parsed.port }, mayMove: listen === undefined }
+  const { ip, port } = parsed
+  if (!loopback.some((range) => containsIp(range, ip))) {
+    throw new Failure(
+      'usage.bad-argument',
+      `--listen ${listen}: the demo’s broker asks for no token, and listens on this machine alone; write 127.0.0.1:${port}`,
+    )
+  }
+  return { listen: { address: printIp(ip), port }, mayMove: listen === undefined }
 }
 
 type Demo = DemoBrokerOptions & {
@@ -66,9 +89,10 @@ async function runDemo({ io, runOn }: CommandContext, demo: Demo): Promise<void>
   }
   const run = (command: string, given: Names): Promise<Captured> =>
     capture(io, (captured) => runOn(captured, wordsOf(command, given)))
-  await showCluster(io, { run, names })
+  // Where it cannot listen or write, that is told at once and not after the tour.
   const broker = await startDemoBroker(io, demo)
   try {
+    await showCluster(io, { run, names })
     await showDay(io, broker, { run, names: { ...names, URL: broker.url } })
     const tighter = names.TIGHTER ?? ''
     io.out(closing(io, { url: broker.url, tighter, staysUp: demo.interrupted !== undefined }))

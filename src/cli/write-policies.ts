@@ -17,13 +17,22 @@ export function writePolicies(folder: string, policies: readonly GeneratedPolicy
       `${folder} has ${listOf(there, 3)} already; add --force to replace what is there, or name another folder`,
     )
   }
+  const blocked = there.filter((name) => !statSync(join(folder, name)).isFile())
+  if (blocked.length > 0) {
+    throw new Failure(
+      'usage.bad-argument',
+      `${join(folder, listOf(blocked, 3))} is no file that could be replaced; name another folder`,
+    )
+  }
   const temporary = (name: string): string => join(folder, `.${name}.${process.pid}.part`)
   try {
     mkdirSync(folder, { recursive: true })
     for (const { fileName, text } of policies) writeFileSync(temporary(fileName), text)
     for (const { fileName } of policies) renameSync(temporary(fileName), join(folder, fileName))
   } catch (error) {
-    for (const { fileName } of policies) rmSync(temporary(fileName), { force: true })
+    for (const { fileName } of policies) {
+      if (existsSync(temporary(fileName))) rmSync(temporary(fileName))
+    }
     throw new Failure(
       'usage.bad-argument',
       `${folder} cannot be written: ${reasonOf(error)}; name another folder`,
