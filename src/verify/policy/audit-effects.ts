@@ -3,16 +3,8 @@ import type { ObjectRef } from '#base/finding'
 import type { Direction } from '#compile/policy/policy-rule'
 import type { ObservedFlow } from '#flows/observed-flow'
 import { judgeDirection } from '#trace/policy/judge-direction'
-import {
-  type AuditJudge,
-  type AuditVerdict,
-  type Denial,
-  judgeFlow,
-  nearnessBetween,
-  type Pair,
-  pairsOf,
-  textOfRef,
-} from './audit-judge'
+import { type AuditJudge, judgeFlow, nearnessBetween, pairsOf, textOfRef } from './audit-judge'
+import type { AuditVerdict, Denial, Pair } from './audit-refusals'
 
 export type PolicyEffect = {
   readonly policy: ObjectRef

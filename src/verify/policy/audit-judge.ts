@@ -17,23 +17,21 @@ import { tableOf } from '#trace/policy/port-table'
 import type { MatchedRule } from '#trace/policy/semantics'
 import { type Blind, blindPolicies, doubtOf } from './audit-doubts'
 import { type AuditParty, type AuditPlace, ownParty, peerPlaces } from './audit-parties'
+import {
+  type AuditVerdict,
+  type ClassDenial,
+  type ClassVerdict,
+  newRefusal,
+  newRefusals,
+  type Pair,
+  type PortedProtocol,
+  type Refusal,
+  type Refusals,
+  refusalsBetween,
+  verdictOf,
+} from './audit-refusals'
 
-export type Denial = {
-  readonly direction: Direction
-  /** Whom the policies hold for, and who is at the other end. */
-  readonly subject: string
-  readonly other: string
-  readonly port: number
-  readonly protocol: PortedProtocol
-  readonly policies: readonly ObjectRef[]
-  /** True where a rule denies it, false where no rule allows it. */
-  readonly isByRule: boolean
-}
-
-export type AuditVerdict =
-  | { readonly kind: 'allowed' }
-  | { readonly kind: 'denied'; readonly denials: readonly Denial[]; readonly peer: string }
-  | { readonly kind: 'unknown'; readonly reason: string; readonly sentence: string }
+export type { PortedProtocol } from './audit-refusals'
 
 export type AuditJudge = {
   readonly world: PolicyWorld
@@ -46,22 +44,10 @@ export type AuditJudge = {
   /** Of Services, by peer, port, protocol and direction. */
   readonly placesAtPort: Map<string, readonly AuditPlace[]>
   readonly closings: Readonly<Record<Direction, (Closing | undefined)[]>>
-  /** Of what is not allowed, by classes and nearness, then by protocol and port. */
-  readonly refusals: Map<number, Map<number, Refusal>>
+  readonly refusals: Refusals
+  /** Each name of a party once, so that two that are equal are one text. */
+  readonly names: Map<string, string>
 }
-
-/** The verdicts that were made of it, by the names of source, target and peer: joining them would take longer than the rest. */
-type Refusal = {
-  readonly verdict: ClassVerdict
-  readonly verdicts: Map<string, Map<string, Map<string, AuditVerdict>>>
-}
-
-type ClassDenial = Omit<Denial, 'subject' | 'other' | 'port' | 'protocol'>
-
-/** Of every pair of parties of the same two classes. */
-type ClassVerdict =
-  | { readonly kind: 'denied'; readonly denials: readonly ClassDenial[] }
-  | Extract<AuditVerdict, { kind: 'unknown' }>
 
 /** `ends` of an earlier reading of the same flows are taken over. */
 export function newJudge(world: PolicyWorld, index: DirectoryIndex, ends: Ends = newEnds(index)): AuditJudge {
@@ -74,13 +60,13 @@ export function newJudge(world: PolicyWorld, index: DirectoryIndex, ends: Ends =
     places: [],
     placesAtPort: new Map(),
     closings: { ingress: [], egress: [] },
-    refusals: new Map(),
+    refusals: newRefusals(),
+    names: new Map(),
   }
 }
 
 const allowed: AuditVerdict = { kind: 'allowed' }
-const ported = { TCP: 0, UDP: 1, SCTP: 2 } as const
-export type PortedProtocol = keyof typeof ported
+const ported: Readonly<Record<PortedProtocol, number>> = { TCP: 0, UDP: 1, SCTP: 2 }
 
 export function judgeFlow(judge: AuditJudge, flow: ObservedFlow): AuditVerdict {
   const protocol = flow.protocol === 'TCP' ? flow.protocol : flow.protocol.toUpperCase()
@@ -113,7 +99,7 @@ export function judgeEnds(judge: AuditJudge, connection: EndsConnection): AuditV
     return unknown('labels', `the labels of ${nameOf(connection.own)} are not known, nor which policies hold for it`)
   }
   const { identity } = connection.peer
-  return identity.kind === 'nobody' ? nobody(identity.why) : judgePlaces(judge, { ...connection, own })
+  return identity.kind === 'nobody' ? nobody(identity.why) : judgePlaces(judge, own, connection)
 }
 
 export function isPorted(protocol: string): protocol is PortedProtocol {
@@ -139,57 +125,70 @@ function nobody(why: NobodyReason): AuditVerdict {
 function ownPartyOf(judge: AuditJudge, end: OwnEnd): AuditParty | null {
   const known = judge.ownParties[end.id]
   if (known !== undefined) return known
-  const made = ownParty(judge.world, judge.index, end) ?? null
+  const party = ownParty(judge.world, judge.index, end)
+  const made = party === undefined ? null : withKnownName(judge, party)
   judge.ownParties[end.id] = made
   return made
 }
 
+function withKnownName({ names }: AuditJudge, party: AuditParty): AuditParty {
+  const name = names.get(party.name) ?? party.name
+  names.set(name, name)
+  return { ...party, name }
+}
+
 function placesOf(judge: AuditJudge, asked: Asked): readonly AuditPlace[] {
   const { peer, protocol, port, isEgress } = asked
-  const question = { identity: peer.identity, at: { protocol, port }, isTarget: isEgress }
   if (isSameAtEveryPort(peer)) {
     const known = judge.places[peer.id]
     if (known !== undefined) return known
-    const made = peerPlaces(judge.world, judge.index, question)
+    const made = makePlaces(judge, asked)
     judge.places[peer.id] = made
     return made
   }
   const key = `${peer.id} ${port} ${protocol} ${isEgress}`
   const known = judge.placesAtPort.get(key)
   if (known !== undefined) return known
-  const made = peerPlaces(judge.world, judge.index, question)
+  const made = makePlaces(judge, asked)
   judge.placesAtPort.set(key, made)
   return made
+}
+
+function makePlaces(judge: AuditJudge, { peer, protocol, port, isEgress }: Asked): readonly AuditPlace[] {
+  const question = { identity: peer.identity, at: { protocol, port }, isTarget: isEgress }
+  return peerPlaces(judge.world, judge.index, question).map((place) => ({
+    ...place,
+    party: withKnownName(judge, place.party),
+  }))
 }
 
 function isSameAtEveryPort({ identity }: PeerEnd): boolean {
   return identity.kind !== 'service' && identity.kind !== 'api-server'
 }
 
-type Asked = Omit<EndsConnection, 'own'> & { readonly own: AuditParty }
+type Asked = Omit<EndsConnection, 'own'>
 
 /** Where some of a Service's backends would be out of reach, part of what was recorded would have been denied. */
-function judgePlaces(judge: AuditJudge, asked: Asked): AuditVerdict {
-  const { own, peer, protocol, isEgress } = asked
+function judgePlaces(judge: AuditJudge, own: AuditParty, asked: Asked): AuditVerdict {
+  const { peer, protocol, isEgress } = asked
   const isAnyPort = isSameAtEveryPort(peer)
   const places = placesOf(judge, asked)
   let open: AuditVerdict | undefined
   for (const place of places) {
     const port = isAnyPort ? asked.port : place.port
-    const [source, target] = isEgress ? [own, place.party] : [place.party, own]
-    const refusal = judgePair(judge, { source, target, protocol, port })
+    const pair = {
+      source: isEgress ? own : place.party,
+      target: isEgress ? place.party : own,
+      protocol,
+      port,
+    }
+    const refusal = judgePair(judge, pair)
     if (refusal === undefined) continue
-    if (refusal.verdict.kind === 'unknown') open = refusal.verdict
-    else return denied(refusal, { source, target, protocol, port, peer: place.name ?? place.party.name })
+    const verdict = verdictOf(judge.refusals, refusal, { pair, peer: place.name ?? place.party.name })
+    if (verdict.kind === 'denied') return verdict
+    open = verdict
   }
   return open ?? allowed
-}
-
-export type Pair = {
-  readonly source: AuditParty
-  readonly target: AuditParty
-  readonly protocol: PortedProtocol
-  readonly port: number
 }
 
 /** What the policies see of a flow: one pair, or one for each kind of backend of a Service; none where nobody can be told. */
@@ -200,17 +199,10 @@ export function pairsOf(judge: AuditJudge, flow: ObservedFlow): readonly Pair[] 
   if (!isPorted(protocol) || port === undefined || own === null) return []
   const peer = peerEndOf(judge.ends, flow)
   const isEgress = flow.direction === 'EGRESS'
-  return placesOf(judge, { own, peer, protocol, port, isEgress }).map((place) => {
+  return placesOf(judge, { peer, protocol, port, isEgress }).map((place) => {
     const [source, target] = isEgress ? [own, place.party] : [place.party, own]
     return { source, target, protocol, port: isSameAtEveryPort(peer) ? port : place.port }
   })
-}
-
-const nearnesses: Readonly<Record<Nearness, number>> = {
-  apart: 0,
-  'same-node': 1,
-  'perhaps-same-node': 2,
-  'same-pod': 3,
 }
 
 /** Undefined for what is allowed. */
@@ -218,19 +210,16 @@ function judgePair(judge: AuditJudge, pair: Pair): Refusal | undefined {
   const { source, target, protocol, port } = pair
   const doubt = judge.blind.length === 0 ? undefined : doubtOf(judge.blind, source, target)
   if (doubt !== undefined) {
-    return { verdict: { kind: 'unknown', reason: 'labels', sentence: doubt }, verdicts: new Map() }
+    return newRefusal({ kind: 'unknown', reason: 'labels', sentence: doubt })
   }
   const nearness = nearnessBetween(source, target)
   const decision = decide(judge.world, { source: source.of.id, target: target.of.id, protocol, port, nearness })
   if (decision === 'allowed') return undefined
-  const classes = source.of.id * 2 ** 22 + target.of.id
-  const ends = (classes * 4 + nearnesses[nearness]) * 2 + Number(target.hasPorts)
+  const known = refusalsBetween(judge.refusals, pair, nearness)
   const atPort = port * 4 + ported[protocol]
-  const known = judge.refusals.get(ends) ?? new Map<number, Refusal>()
-  judge.refusals.set(ends, known)
   const found = known.get(atPort)
   if (found !== undefined) return found
-  const made: Refusal = { verdict: explain(judge, pair, nearness), verdicts: new Map() }
+  const made = newRefusal(explain(judge, pair, nearness))
   known.set(atPort, made)
   return made
 }
@@ -337,26 +326,4 @@ function refsOf(policies: readonly CompiledPolicy[]): readonly ObjectRef[] {
 
 export function textOfRef({ kind, namespace, name }: ObjectRef): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
-}
-
-type DenialFacts = Pair & { readonly peer: string }
-
-/** One value for all flows between the same two names, so that whoever counts them can know it again. */
-function denied({ verdict, verdicts }: Refusal, facts: DenialFacts): AuditVerdict {
-  if (verdict.kind === 'unknown') return verdict
-  const { source, target, protocol, port, peer } = facts
-  const ofSource = verdicts.get(source.name) ?? new Map<string, Map<string, AuditVerdict>>()
-  const ofTarget = ofSource.get(target.name) ?? new Map<string, AuditVerdict>()
-  const known = ofTarget.get(peer)
-  if (known !== undefined) return known
-  const denials = verdict.denials.map((one) => ({
-    ...one,
-    subject: one.direction === 'egress' ? source.name : target.name,
-    other: one.direction === 'egress' ? target.name : source.name,
-    port,
-    protocol,
-  }))
-  const made: AuditVerdict = { kind: 'denied', denials, peer }
-  verdicts.set(source.name, ofSource.set(target.name, ofTarget.set(peer, made)))
-  return made
 }

@@ -4,40 +4,28 @@
  */
 import type { ObjectRef } from '#base/finding'
 import { type Directory, type DirectoryIndex, indexDirectory } from '#flows/directory'
-import type { Instant } from '#flows/instant'
 import type { ObservedFlow } from '#flows/observed-flow'
 import type { PolicyWorld } from '#trace/policy/policy-world'
-import { type AuditJudge, type AuditVerdict, type Denial, judgeFlow, newJudge, textOfRef } from './audit-judge'
+import { type AuditExample, insertExample, type KeptExample, keepExample, showExample } from './audit-examples'
+import { type AuditJudge, judgeFlow, newJudge, textOfRef } from './audit-judge'
+import type { AuditVerdict, Denial } from './audit-refusals'
 
-export type { AuditVerdict, Denial } from './audit-judge'
+export type { AuditExample } from './audit-examples'
 export { judgeFlow } from './audit-judge'
+export type { AuditVerdict, Denial } from './audit-refusals'
 
 export type Counts = { readonly flows: number; readonly hits: number }
 
 type OpenCounts = { flows: number; hits: number }
 
-/** A flow that would be denied, as it was recorded. */
-export type AuditExample = {
-  readonly time: Instant
-  readonly pod: string
-  readonly peer: string
-  readonly peerAddress: string | null
-  readonly direction: ObservedFlow['direction']
-  readonly hits: number
-}
-
-type Group = {
-  readonly denial: Denial
-  readonly counts: OpenCounts
-  readonly policies: Map<string, ObjectRef>
-  readonly examples: AuditExample[]
-}
+/** What came of one verdict: there are few verdicts, and many flows of each, which are sorted into groups when it is reported. */
+type Counted = { readonly verdict: Denied; readonly counts: OpenCounts; readonly examples: KeptExample[] }
 
 type UnknownGroup = {
   readonly reason: string
   readonly sentence: string
   readonly counts: OpenCounts
-  readonly examples: AuditExample[]
+  readonly examples: KeptExample[]
 }
 
 type Tally = {
@@ -47,11 +35,11 @@ type Tally = {
   readonly allowed: OpenCounts
   readonly denied: OpenCounts
   readonly unknown: OpenCounts
-  readonly groups: Map<string, Group>
-  readonly policies: Map<string, { readonly object: ObjectRef; readonly counts: OpenCounts }>
-  readonly offenders: Map<string, OpenCounts>
+  /** By the number of the verdict. */
+  readonly verdicts: (Counted | undefined)[]
   readonly unknowns: Map<string, UnknownGroup>
-  readonly places: Map<AuditVerdict, Places>
+  /** Of all policies, those that deny nothing too. */
+  readonly policies: readonly ObjectRef[]
 }
 
 export type Audit = { readonly judge: AuditJudge; readonly tally: Tally }
@@ -62,20 +50,20 @@ export function startAudit(world: PolicyWorld, directory: Directory): Audit {
 }
 
 function newTally({ policies }: PolicyWorld): Tally {
-  const none = (): OpenCounts => ({ flows: 0, hits: 0 })
-  const objects = new Map(policies.map(({ source }) => [textOfRef(source.object), source.object]))
   return {
     all: none(),
     dropped: none(),
     allowed: none(),
     denied: none(),
     unknown: none(),
-    groups: new Map(),
-    policies: new Map([...objects].map(([text, object]) => [text, { object, counts: none() }])),
-    offenders: new Map(),
+    verdicts: [],
     unknowns: new Map(),
-    places: new Map(),
+    policies: policies.map(({ source }) => source.object),
   }
+}
+
+function none(): OpenCounts {
+  return { flows: 0, hits: 0 }
 }
 
 export function auditFlows(audit: Audit, flows: readonly ObservedFlow[]): Audit {
@@ -105,53 +93,11 @@ function count(counts: OpenCounts, { hits }: ObservedFlow): void {
 
 type Denied = Extract<AuditVerdict, { kind: 'denied' }>
 
-/** Where the flows of one verdict are counted: there are few verdicts, and many flows of each. */
-type Places = { readonly groups: readonly Group[]; readonly counts: readonly OpenCounts[] }
-
-function addDenied(tally: Tally, flow: ObservedFlow, verdict: Denied): void {
-  const known = tally.places.get(verdict)
-  const places = known ?? placesOf(tally, verdict)
-  if (known === undefined) tally.places.set(verdict, places)
-  for (const counts of places.counts) count(counts, flow)
-  for (const { counts, examples } of places.groups) {
-    count(counts, flow)
-    keepExample(examples, flow, verdict.peer)
-  }
-}
-
-function placesOf(tally: Tally, { denials }: Denied): Places {
-  const groups = new Set(denials.map((denial) => groupOf(tally, denial)))
-  const policies = new Map(
-    denials.flatMap((denial) => denial.policies.map((object) => [textOfRef(object), object] as const)),
-  )
-  const others = new Set(denials.map(({ other }) => other))
-  return {
-    groups: [...groups],
-    counts: [
-      ...[...policies].map(([text, object]) => policyCounts(tally, text, object)),
-      ...[...others].map((other) => offenderCounts(tally, other)),
-    ],
-  }
-}
-
-function policyCounts({ policies }: Tally, text: string, object: ObjectRef): OpenCounts {
-  const known = policies.get(text) ?? { object, counts: { flows: 0, hits: 0 } }
-  policies.set(text, known)
-  return known.counts
-}
-
-function offenderCounts({ offenders }: Tally, other: string): OpenCounts {
-  const known = offenders.get(other) ?? { flows: 0, hits: 0 }
-  offenders.set(other, known)
-  return known
-}
-
-function groupOf({ groups }: Tally, denial: Denial): Group {
-  const key = `${denial.subject} ${denial.direction} ${denial.port} ${denial.protocol}`
-  const known = groups.get(key) ?? { denial, counts: { flows: 0, hits: 0 }, policies: new Map(), examples: [] }
-  groups.set(key, known)
-  for (const object of denial.policies) known.policies.set(textOfRef(object), object)
-  return known
+function addDenied({ verdicts }: Tally, flow: ObservedFlow, verdict: Denied): void {
+  const counted = verdicts[verdict.number] ?? { verdict, counts: none(), examples: [] }
+  verdicts[verdict.number] = counted
+  count(counted.counts, flow)
+  keepExample(counted.examples, flow, verdict.peer)
 }
 
 /** Sentences name policies and pods, so that there may be many: the rest of a reason is counted in one group. */
@@ -161,28 +107,10 @@ function addUnknown(tally: Tally, flow: ObservedFlow, verdict: Extract<AuditVerd
   const { reason, sentence } = verdict
   const isFull = tally.unknowns.size >= mostUnknowns && !tally.unknowns.has(sentence)
   const text = isFull ? `${reason}: of other pods or policies too` : sentence
-  const known = tally.unknowns.get(text) ?? { reason, sentence: text, counts: { flows: 0, hits: 0 }, examples: [] }
+  const known = tally.unknowns.get(text) ?? { reason, sentence: text, counts: none(), examples: [] }
   tally.unknowns.set(text, known)
   count(known.counts, flow)
   keepExample(known.examples, flow, flow.peer === null ? '' : `${flow.peer.namespace}/${flow.peer.name}`)
-}
-
-const mostExamples = 3
-
-/** The newest, whatever the order in which they come. */
-function keepExample(examples: AuditExample[], flow: ObservedFlow, peer: string): void {
-  const last = examples.at(-1)
-  if (examples.length >= mostExamples && last !== undefined && last.time > flow.lastSeen) return
-  const { pod, peerAddress, direction, hits, lastSeen } = flow
-  examples.push({ time: lastSeen, pod: `${pod.namespace}/${pod.name}`, peer, peerAddress, direction, hits })
-  examples.sort((a, b) => b.time - a.time || compareExamples(a, b))
-  examples.length = Math.min(examples.length, mostExamples)
-}
-
-function compareExamples(a: AuditExample, b: AuditExample): number {
-  const text = ({ pod, peer, peerAddress, direction, hits }: AuditExample): string =>
-    `${pod} ${peer} ${peerAddress} ${direction} ${hits}`
-  return text(a) < text(b) ? -1 : 1
 }
 
 export type AuditReport = {
@@ -215,7 +143,8 @@ const mostOffenders = 25
 
 /** The same for any order of the flows, as long as what is unknown has no more sentences than are kept. */
 export function reportAudit({ tally }: Audit): AuditReport {
-  const { all, dropped, allowed, denied, unknown, groups, policies, offenders, unknowns } = tally
+  const { all, dropped, allowed, denied, unknown, unknowns } = tally
+  const { groups, policies, offenders } = groupVerdicts(tally)
   const byHits = (a: Counts, b: Counts): number => b.hits - a.hits || b.flows - a.flows
   return {
     all: { ...all },
@@ -235,7 +164,7 @@ export function reportAudit({ tally }: Audit): AuditReport {
         () => 0,
         (object) => object,
       ),
-      examples,
+      examples: examples.map(showExample),
     })),
     policies: inOrder(policies, byHits, ({ object, counts }) => ({ object, ...counts })),
     offenders: [...offenders]
@@ -246,9 +175,67 @@ export function reportAudit({ tally }: Audit): AuditReport {
       reason,
       sentence,
       ...counts,
-      examples,
+      examples: examples.map(showExample),
     })),
   }
+}
+
+type Group = {
+  readonly denial: Denial
+  readonly counts: OpenCounts
+  readonly policies: Map<string, ObjectRef>
+  readonly examples: KeptExample[]
+}
+
+type Grouped = {
+  readonly groups: Map<string, Group>
+  readonly policies: Map<string, { readonly object: ObjectRef; readonly counts: OpenCounts }>
+  readonly offenders: Map<string, OpenCounts>
+}
+
+function groupVerdicts({ verdicts, policies }: Tally): Grouped {
+  const grouped: Grouped = {
+    groups: new Map(),
+    policies: new Map(policies.map((object) => [textOfRef(object), { object, counts: none() }])),
+    offenders: new Map(),
+  }
+  for (const counted of verdicts) if (counted !== undefined) addToGroups(grouped, counted)
+  return grouped
+}
+
+/** A flow counts once in each of them, whatever the number of its denials. */
+function addToGroups({ groups, policies, offenders }: Grouped, { verdict, counts, examples }: Counted): void {
+  const { denials } = verdict
+  for (const group of new Set(denials.map((denial) => groupOf(groups, denial)))) {
+    add(group.counts, counts)
+    for (const example of examples) insertExample(group.examples, example)
+  }
+  const denying = new Map(
+    denials.flatMap((denial) => denial.policies.map((object) => [textOfRef(object), object] as const)),
+  )
+  for (const [text, object] of denying) {
+    const known = policies.get(text) ?? { object, counts: none() }
+    policies.set(text, known)
+    add(known.counts, counts)
+  }
+  for (const other of new Set(denials.map((denial) => denial.other))) {
+    const known = offenders.get(other) ?? none()
+    offenders.set(other, known)
+    add(known, counts)
+  }
+}
+
+function groupOf(groups: Grouped['groups'], denial: Denial): Group {
+  const key = `${denial.subject} ${denial.direction} ${denial.port} ${denial.protocol}`
+  const known = groups.get(key) ?? { denial, counts: none(), policies: new Map(), examples: [] }
+  groups.set(key, known)
+  for (const object of denial.policies) known.policies.set(textOfRef(object), object)
+  return known
+}
+
+function add(sum: OpenCounts, { flows, hits }: Counts): void {
+  sum.flows += flows
+  sum.hits += hits
 }
 
 function inOrder<Kept, Shown>(
