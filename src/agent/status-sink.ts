@@ -1,7 +1,7 @@
 /** Where a node's entries go: an API server, or a folder of files that stand for its patches. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Failure } from '#base/failure'
+import { makeStatusFolder, writeStatusFile } from '#sources/write-status-file'
 import { readStatusPatch, type StatusObject, type StatusPatch, statusFilePath, statusFolderOf } from '#wire/status-file'
 
 export type StatusSink = {
@@ -24,22 +24,13 @@ export function statusFiles(folder: string, node: string): StatusSink {
   const own = join(folder, statusFolderOf(node))
   return {
     load: async () => {
-      makeFolder(own)
+      makeStatusFolder(own)
       return readdirSync(own, { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.json'))
         .flatMap((name) => readPatch(join(own, name)))
     },
     write: async (patch) => {
-      const path = join(folder, statusFilePath(node, patch.metadata))
-      const beside = `${path}.part`
-      try {
-        mkdirSync(dirname(path), { recursive: true })
-        writeFileSync(beside, `${JSON.stringify(patch, undefined, 2)}\n`)
-        renameSync(beside, path)
-      } catch (cause) {
-        rmSync(beside, { force: true })
-        throw cannotWrite(path, cause)
-      }
+      writeStatusFile(join(folder, statusFilePath(node, patch.metadata)), patch)
     },
     remove: async (object) => {
       const path = join(folder, statusFilePath(node, object))
@@ -61,17 +52,4 @@ function readPatch(path: string): readonly StatusPatch[] {
   } catch {
     return []
   }
-}
-
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true })
-  } catch (cause) {
-    throw cannotWrite(path, cause)
-  }
-}
-
-function cannotWrite(path: string, cause: unknown): Failure {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new Failure('input.unreadable', `the status ${path} cannot be written: ${reason}; check --status`, cause)
 }

@@ -1,6 +1,6 @@
 /** Objects in files, and statuses in a folder that agents and the controller write into: a cluster without an API server. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { Failure } from '#base/failure'
 import { mergeStatuses, type Said } from '#enforce/merge-status'
 import type { Cluster } from '#model/cluster'
@@ -10,7 +10,8 @@ import { readStatusFolder } from '#sources/status-folder'
 import { watchFiles } from '#sources/watch-files'
 import { watchFolders } from '#sources/watch-folders'
 import type { ObjectsRead, Watch, WatchHandlers } from '#sources/watch-source'
-import { type ConditionPatch, conditionFilePath } from '#wire/condition-patch'
+import { makeStatusFolder, writeStatusFile } from '#sources/write-status-file'
+import { conditionFilePath } from '#wire/condition-patch'
 import type { ObjectStore } from './object-store'
 
 export type FileStoreOptions = ReadOptions & {
@@ -36,7 +37,7 @@ export function openFileStore(options: FileStoreOptions): ObjectStore {
     },
     watch: (handlers) => startWatch(options, handlers),
     async apply(patch) {
-      if (status !== undefined) writeWhole(join(status, conditionFilePath(patch)), patch)
+      if (status !== undefined) writeStatusFile(join(status, conditionFilePath(patch)), patch)
     },
   }
 }
@@ -54,7 +55,7 @@ function startWatch(options: FileStoreOptions, handlers: WatchHandlers): Watch {
     timer ??= setTimeout(emit, restMs)
   })
   // What is not there cannot be watched.
-  if (status !== undefined) makeFolder(status)
+  if (status !== undefined) makeStatusFolder(status)
 
   function emit(): void {
     clearTimeout(timer)
@@ -115,31 +116,5 @@ function dropLost(folder: string, cluster: Cluster, { conditions }: Pick<Said, '
   for (const { kind, metadata } of conditions) {
     if (kinds[kind].has(`${metadata.namespace}/${metadata.name}`)) continue
     rmSync(join(folder, conditionFilePath({ kind, metadata })), { force: true })
-  }
-}
-
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true })
-  } catch (cause) {
-    throw cannotWrite(path, cause)
-  }
-}
-
-function cannotWrite(path: string, cause: unknown): Failure {
-  const { message } = cause as Error
-  return new Failure('input.unreadable', `the status ${path} cannot be written: ${message}; check --status`, cause)
-}
-
-/** Beside its place, then renamed into it: nobody reads half of it. */
-function writeWhole(path: string, patch: ConditionPatch): void {
-  const beside = `${path}.part`
-  try {
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(beside, `${JSON.stringify(patch, undefined, 2)}\n`)
-    renameSync(beside, path)
-  } catch (cause) {
-    rmSync(beside, { force: true })
-    throw cannotWrite(path, cause)
   }
 }

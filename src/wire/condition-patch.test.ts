@@ -26,6 +26,8 @@ test.each([
   ['no object', 7, 'metadata'],
   ['a kind that nobody judges', { kind: 'Pod', metadata: { namespace: 'a', name: 'b' } }, 'metadata'],
   ['no name', { kind: 'EdgeService', metadata: { namespace: 'a' } }, 'metadata'],
+  ['a name that leads elsewhere', { kind: 'EdgeService', metadata: { namespace: 'a', name: '../b' } }, 'metadata'],
+  ['a namespace that does', { kind: 'EdgeService', metadata: { namespace: '..', name: 'b' } }, 'metadata'],
   ['no conditions', { kind: 'EdgeService', metadata: { namespace: 'a', name: 'b' } }, 'status.conditions'],
   [
     'a status that there is not',

@@ -42,6 +42,11 @@ export function conditionFilePath({ kind, metadata }: Pick<ConditionPatch, 'kind
   return `${controllerFieldManager}/${plural}/${metadata.namespace}/${metadata.name}.json`
 }
 
+/** A name is part of a path: it must not lead elsewhere. */
+function isFileName(name: unknown): name is string {
+  return typeof name === 'string' && name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)
+}
+
 export type ConditionReading =
   | { readonly kind: 'patch'; readonly patch: ConditionPatch }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
@@ -51,7 +56,7 @@ export function readConditionPatch(value: unknown): ConditionReading {
   const { kind, metadata, status } = isRecord(value) ? value : {}
   const { namespace, name, uid } = isRecord(metadata) ? metadata : {}
   const judged = judgedKinds.find((one) => one === kind)
-  if (judged === undefined || typeof namespace !== 'string' || typeof name !== 'string') {
+  if (judged === undefined || !isFileName(namespace) || !isFileName(name)) {
     const message = 'it names no object that the controller judges'
     return { kind: 'refused', problems: [{ path: 'metadata', message, hint: 'delete the file' }] }
   }
