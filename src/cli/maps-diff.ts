@@ -8,6 +8,7 @@ import type { Cluster } from '#model/cluster'
 import { listFolder } from '#sources/list-folder'
 import { kindOfPath, readText } from '#sources/read-text'
 import { diffMaps } from '#verify/cilium/diff-maps'
+import { isStateDump } from '#verify/cilium/diff-state'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { addMapsInputOptions, type MapsInputOptions, nodeOf } from './maps-options'
@@ -46,8 +47,9 @@ async function runDiff(io: Io, options: DiffOptions): Promise<ExitCode> {
   const node = nodeOf(options)
   requireNode(input.cluster, node)
   const files = await readDumps(io, { dump: options.dump, node }, input.cluster)
-  const dump = parseDump(files)
-  if (dump.maps.length === 0) {
+  const states = files.filter(isStateDump)
+  const dump = parseDump(files.filter((file) => !states.includes(file)))
+  if (dump.maps.length + states.length === 0) {
     throw new Failure(
       'input.unreadable',
       `${options.dump.join(', ')} holds no map of Cilium's; it should hold the output of cilium-dbg bpf … list, or of bpftool map dump in files named after their maps`,
@@ -56,13 +58,14 @@ async function runDiff(io: Io, options: DiffOptions): Promise<ExitCode> {
   const { maps, findings, compared } = diffMaps(input.cluster, dump.maps, {
     node,
     slices: input.slices,
+    states,
     cilium: { version: options.cilium },
     ...(options.device !== undefined && { devices: options.device }),
   })
   printFindings(io, [...input.findings, ...maps.findings, ...dump.findings])
   const sorted = [...findings].sort((a, b) => rank[a.severity] - rank[b.severity])
   io.out(options.output === 'json' ? `${JSON.stringify(sorted, undefined, 2)}\n` : printText(sorted, compared))
-  return sorted.length === 0 ? 0 : 1
+  return sorted.some(({ severity }) => severity !== 'info') ? 1 : 0
 }
 
 async function readDumps(
@@ -77,7 +80,7 @@ async function readDumps(
     for (const file of [...listed.files, ...listed.ignored].sort()) {
       if (isFolder && !isOfNode(file, node, cluster)) continue
       const text = await readDump(io, file, isFolder)
-      if (text !== undefined) files.push({ file, text })
+      if (text !== undefined) files.push({ file, text, isPart: isFolder })
     }
   }
   return files

@@ -27,6 +27,8 @@ const decoders: readonly Decoder[] = [
   { kind: 'reverseNat', name: /^cilium_lb[46]_reverse_nat$/, decode: decodeReverse },
   { kind: 'backends', name: /^cilium_lb[46]_backends_v\d$/, decode: decodeBackend },
   { kind: 'egress', name: /^cilium_egress_gw_policy_v[46]$/, decode: decodeEgress },
+  { kind: 'nodeIds', name: /^cilium_node_map_v2$/, decode: decodeNodeId },
+  { kind: 'affinityMatch', name: /^cilium_lb_affinity_match$/, decode: decodeAffinity },
   { kind: 'tunnels', name: /^cilium_tunnel_map$/, decode: decodeTunnel },
   { kind: 'ipMasq', name: /^cilium_ipmasq_v[46]$/, decode: decodeIpMasq },
   { kind: 'sourceRanges', name: /^cilium_lb[46]_source_range$/, decode: decodeRange },
@@ -91,7 +93,8 @@ function decodeServices(rows: readonly RawRow[], backends: ReadonlyMap<number, s
     }
     const address = printEndpoint(printIp(getIp(key, 0, at === 4 ? 'ipv4' : 'ipv6')), getBe16(key, at))
     const frontend = `${address}/${protocolName(key[at + 4] ?? 0)}${key[at + 5] === 1 ? '/i' : ''}`
-    if (getU16(key, at + 2) === 0) return [{ frontend, flags: printServiceFlags(getU16(value, 8)), origin }]
+    if (getU16(key, at + 2) === 0)
+      return [{ frontend, flags: printServiceFlags(getU16(value, 8)), number: getBe16(value, 6), origin }]
     const id = getU32(value, 0)
     const backend = backends.get(id)
     if (backend !== undefined) return [{ frontend, backend, origin }]
@@ -144,15 +147,18 @@ function decodePolicy({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefi
   }
 }
 
-function decodeBackend({ value }: RawRow): Omit<FoundRow, 'origin'> | undefined {
+function decodeBackend({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefined {
   const end = backendOf(value)
-  return end === undefined ? undefined : { key: end.replace(/\/[A-Za-z0-9]+$/, ''), fields: {} }
+  return end === undefined || key.length !== 4
+    ? undefined
+    : { key: end.replace(/\/[A-Za-z0-9]+$/, ''), fields: {}, number: getU32(key, 0) }
 }
 
-function decodeReverse({ value }: RawRow): Omit<FoundRow, 'origin'> | undefined {
+function decodeReverse({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefined {
   const at = value.length === 6 ? 4 : value.length === 18 ? 16 : undefined
   if (at === undefined) return undefined
-  return { key: printEndpoint(printIp(getIp(value, 0, at === 4 ? 'ipv4' : 'ipv6')), getBe16(value, at)), fields: {} }
+  const address = printEndpoint(printIp(getIp(value, 0, at === 4 ? 'ipv4' : 'ipv6')), getBe16(value, at))
+  return { key: address, fields: {}, number: getBe16(key, 0) }
 }
 
 function decodeEgress({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefined {
@@ -166,6 +172,18 @@ function decodeEgress({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefi
     key: `${printIp(getIp(key, 4, family))} to ${printPrefix(destination)}`,
     fields: { gateway: gatewayText(gateway), egress: nodeText(printIp(getIp(value, 0, family))) },
   }
+}
+
+function decodeNodeId({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefined {
+  if (key.length !== 20 || (value.length !== 4 && value.length !== 2)) return undefined
+  const ip = printIp(getIp(key, 4, key[3] === 2 ? 'ipv6' : 'ipv4'))
+  return { key: ip, fields: value.length === 4 ? { spi: String(value[2] ?? 0) } : {} }
+}
+
+/** Both numbers are the node's own: what they stand for its other maps tell. */
+function decodeAffinity({ key }: RawRow): Omit<FoundRow, 'origin'> | undefined {
+  if (key.length !== 8) return undefined
+  return { key: `${getU32(key, 0)} ${getBe16(key, 4)}`, fields: {}, number: getBe16(key, 4), table: [getU32(key, 0)] }
 }
 
 function decodeTunnel({ key, value }: RawRow): Omit<FoundRow, 'origin'> | undefined {

@@ -14,6 +14,9 @@ export const foundKinds = {
   ipMasq: 'the ranges without masquerading',
   identities: 'the list of identities',
   endpoints: 'the list of endpoints',
+  nodeIds: 'the node map',
+  maglev: 'the Maglev tables',
+  affinityMatch: 'the affinity members',
 } as const
 export type FoundKind = keyof typeof foundKinds
 
@@ -22,6 +25,10 @@ export type FoundRow = {
   readonly key: string
   readonly fields: Readonly<Record<string, string>>
   readonly origin: Origin
+  /** What the node numbered it by: a backend, a Service (its reverse NAT). Told beside the fields, as each node draws its own. */
+  readonly number?: number
+  /** Of a Maglev table: the backend of each row. */
+  readonly table?: readonly number[]
 }
 
 export type FoundMap = {

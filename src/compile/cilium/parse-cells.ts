@@ -4,7 +4,7 @@ import { parsePrefixOrIp, printPrefix } from '#base/prefix'
 import type { FoundRow } from './found-map'
 
 type Fields = FoundRow['fields']
-export type Cell = Pick<FoundRow, 'key' | 'fields'>
+export type Cell = Omit<FoundRow, 'origin'>
 
 /** `name=value` pairs of a line. */
 function pairsOf(text: string): Fields {
@@ -65,6 +65,8 @@ export function addressCell(value: string): Cell | undefined {
 export type ServiceLine = {
   readonly frontend: string
   readonly flags?: string
+  /** Of its reverse NAT. */
+  readonly number?: number
   readonly backend?: string
   readonly lost?: string
 }
@@ -76,8 +78,8 @@ export function serviceLine(key: string, value: string): ServiceLine | undefined
   if (lost !== null) return { frontend, lost: String(lost[1]) }
   const found = /^(\S+) \((\d+)\)(?: \((\d+)\))?(?: \[([^\]]*)\])?/.exec(value.trim())
   if (found === null) return undefined
-  const [, address = '', , , flags] = found
-  if (flags !== undefined) return { frontend, flags }
+  const [, address = '', id, , flags] = found
+  if (flags !== undefined) return { frontend, flags, number: Number(id) }
   const backend = frontendText(address)
   return backend === undefined ? undefined : { frontend, backend: backend.replace(/\/ANY$/, '') }
 }
@@ -116,6 +118,25 @@ function gatewayOf(text: string): string {
   if (ip === undefined) return text.trim()
   const [word = 0] = ip.words
   return word === 0 ? 'Not Found' : word === 1 ? 'Excluded CIDR' : printIp(ip)
+}
+
+/** `[5]/v4` and `[3 1 2 …]`: the number of a Service, and a backend for each row. */
+export function maglevCell(key: string, value: string): Cell | undefined {
+  const [, number, family] = /^\[(\d+)\]\/(v[46])$/.exec(key.trim()) ?? []
+  const inner = /^\[([\d ,]*)\]$/.exec(value.trim())?.[1]
+  if (number === undefined || inner === undefined) return undefined
+  const table = inner
+    .split(/[ ,]+/)
+    .filter((text) => text !== '')
+    .map(Number)
+  return { key: `${number} ${family}`, fields: {}, number: Number(number), table }
+}
+
+/** `0x1f` or a number; nodes are told by their address, as each agent numbers them by itself. */
+export function nodeIdCell(address: string, spi: string): Cell | undefined {
+  const ip = parseIp(address.trim())
+  if (ip === undefined) return undefined
+  return { key: printIp(ip), fields: /^\d+$/.test(spi.trim()) ? { spi: spi.trim() } : {} }
 }
 
 /** `8080-8087/TCP`, `0x1f90/13/TCP` and the like in one form. */

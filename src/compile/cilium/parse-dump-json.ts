@@ -13,6 +13,8 @@ import {
   egressCell,
   ipcacheCell,
   lxcCell,
+  maglevCell,
+  nodeIdCell,
   rangeCell,
   serviceLine,
   tunnelCell,
@@ -75,9 +77,10 @@ function parsePairs(value: Json, at: JsonFile): JsonDump | undefined {
       }),
       at,
     )
+  if (maglevCell(key, sample) !== undefined) return rowsBy('maglev', maglevCell)
   if (sample.includes('(localhost)') || sample.includes('sec_id=')) return rowsBy('lxc', lxcCell)
   if (sample.startsWith('identity=')) return rowsBy('ipcache', ipcacheCell)
-  if (/:\/\//.test(sample)) return rowsBy('backends', (_, one) => backendCell(one))
+  if (/:\/\//.test(sample)) return rowsBy('backends', (one, other) => numbered(one, backendCell(other)))
   if (/\(\d+\)/.test(sample) || /not found/.test(sample)) {
     const parts = pairs.flatMap(([one, other]) => {
       const line = serviceLine(one, other)
@@ -85,9 +88,14 @@ function parsePairs(value: Json, at: JsonFile): JsonDump | undefined {
     })
     return mapOf('services', joinServices(parts), at)
   }
-  if (/^\d+$/.test(key) && addressCell(sample) !== undefined) return rowsBy('reverseNat', (_, one) => addressCell(one))
+  if (/^\d+$/.test(key) && addressCell(sample) !== undefined)
+    return rowsBy('reverseNat', (one, other) => numbered(one, addressCell(other)))
   if (/\(\d+\)$/.test(key) && rangeCell(key) !== undefined) return rowsBy('sourceRanges', (one) => rangeCell(one))
   return tunnelCell(key, sample) === undefined ? undefined : rowsBy('tunnels', tunnelCell)
+}
+
+function numbered(key: string, cell: Cell | undefined): Cell | undefined {
+  return cell === undefined || !/^\d+$/.test(key) ? cell : { ...cell, number: Number(key) }
 }
 
 function parseList(items: readonly Json[], at: JsonFile): JsonDump | undefined {
@@ -107,6 +115,13 @@ function parseList(items: readonly Json[], at: JsonFile): JsonDump | undefined {
       return cell === undefined ? [] : [{ ...cell, origin }]
     })
     return mapOf('egress', rows, at)
+  }
+  if ('Address' in first && 'SPI' in first) {
+    const rows = items.flatMap((item) => {
+      const cell = nodeIdCell(text(item.Address), text(item.SPI))
+      return cell === undefined ? [] : [{ ...cell, origin }]
+    })
+    return mapOf('nodeIds', rows, at)
   }
   if (isJson(first.Key) && 'TrafficDirection' in first.Key)
     return mapOf(
@@ -191,8 +206,9 @@ function serviceParts(item: Json, origin: Origin): Parameters<typeof joinService
   if (frontend === undefined) return []
   const backends = list(inside(spec, 'backend-addresses')).flatMap((one) => endText(one) ?? [])
   const flags = text(inside(spec, 'flags', 'type'))
+  const id = Number(text(inside(spec, 'id')))
   return [
-    { frontend, origin, ...(flags !== '' && { flags }) },
+    { frontend, origin, ...(flags !== '' && { flags }), ...(id > 0 && { number: id }) },
     ...backends.map((backend) => ({ frontend, backend: backend.replace(/\/ANY$/, ''), origin })),
   ]
 }

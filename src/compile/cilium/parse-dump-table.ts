@@ -8,6 +8,8 @@ import {
   egressCell,
   ipcacheCell,
   lxcCell,
+  maglevCell,
+  nodeIdCell,
   portCell,
   rangeCell,
   serviceLine,
@@ -53,11 +55,11 @@ const readers: readonly Reader[] = [
   {
     kind: 'backends',
     titles: ['ID', 'BACKEND ADDRESS (REVNAT_ID) (SLOT)'],
-    read: rowsOf(
-      ({ cells }) =>
-        backendCell(cells['BACKEND ADDRESS (REVNAT_ID) (SLOT)'] ?? '') ??
-        addressCell(cells['BACKEND ADDRESS (REVNAT_ID) (SLOT)'] ?? ''),
-    ),
+    read: rowsOf(({ cells }) => {
+      const text = cells['BACKEND ADDRESS (REVNAT_ID) (SLOT)'] ?? ''
+      const cell = backendCell(text) ?? addressCell(text)
+      return cell === undefined ? undefined : { ...cell, ...numberOf(cells.ID) }
+    }),
   },
   {
     kind: 'sourceRanges',
@@ -77,6 +79,12 @@ const readers: readonly Reader[] = [
     ),
   },
   pairReader('tunnels', ['TUNNEL', 'VALUE'], tunnelCell),
+  pairReader('maglev', ['SVC ID', 'LOOKUP TABLE'], maglevCell),
+  {
+    kind: 'nodeIds',
+    titles: ['NODE ID', 'IP ADDRESSES'],
+    read: rowsOf(({ cells }) => nodeIdCell(cells['IP ADDRESSES'] ?? '', cells.SPI ?? '')),
+  },
   { kind: 'endpoints', titles: ['ENDPOINT', 'IDENTITY', 'IPv4'], read: endpointRows },
   { kind: 'ipcache', titles: ['IP', 'IDENTITY', 'SOURCE'], read: ipListRows },
   { kind: 'identities', titles: ['ID', 'LABELS'], read: identityRows },
@@ -181,9 +189,14 @@ export function joinServices(parts: readonly ServicePart[]): readonly FoundRow[]
     return {
       key,
       fields: { ...(type !== undefined && { type }), backends: [...new Set(backends)].sort().join(' ') },
+      ...numberOf(own.find(({ number }) => number !== undefined)?.number),
       origin: own[0]?.origin ?? { file: '' },
     }
   })
+}
+
+function numberOf(told: string | number | undefined): Pick<FoundRow, 'number'> {
+  return told === undefined || !/^[1-9]\d*$/.test(String(told)) ? {} : { number: Number(told) }
 }
 
 /** `1 => 10.0.0.1:80/TCP (active)`, one a line. */
@@ -197,7 +210,7 @@ function serviceListRows(lines: readonly Line[], bad: number[]): readonly FoundR
       bad.push(origin.line ?? 0)
       return []
     }
-    const head = frontend === '' ? [] : [{ frontend: key, flags: last.type, origin }]
+    const head = frontend === '' ? [] : [{ frontend: key, flags: last.type, ...numberOf(cells.ID), origin }]
     const address = /=> (\S+)/.exec(backend)?.[1]
     const found = address === undefined ? undefined : serviceLine(last.frontend, `${address} (0) (1)`)
     return [...head, ...(found === undefined ? [] : [{ ...found, origin }])]

@@ -8,7 +8,8 @@ import { type JsonDump, parseDumpJson } from './parse-dump-json'
 import { parseTable } from './parse-dump-table'
 import { parseHexBytes } from './read-bytes'
 
-export type DumpFile = { readonly file: string; readonly text: string }
+/** Of a folder much is no dump of a map, which is told once. */
+export type DumpFile = { readonly file: string; readonly text: string; readonly isPart?: boolean }
 export type DumpParse = { readonly maps: readonly FoundMap[]; readonly findings: readonly Finding[] }
 
 type Raw = { readonly name: string; readonly rows: readonly RawRow[]; readonly isCut: boolean; readonly file: string }
@@ -17,7 +18,8 @@ type Draft = { readonly maps: FoundMap[]; readonly raws: Raw[]; readonly finding
 /** Maps of bytes are translated once all are read, as slots name backends of another map. */
 export function parseDump(files: readonly DumpFile[]): DumpParse {
   const draft: Draft = { maps: [], raws: [], findings: [] }
-  for (const file of files) parseFile(file, draft)
+  const unknown = files.filter((file) => !parseFile(file, draft))
+  draft.findings.push(...tellUnknown(unknown))
   const backends = new Map(
     ['4', '6'].map((family) => {
       const own = draft.raws.filter(({ name }) => name.startsWith(`cilium_lb${family}_backends_v`))
@@ -47,25 +49,42 @@ function addRaw(
   maps.push({ ...map, isCut, origin: { file } })
 }
 
-function parseFile({ file, text }: DumpFile, draft: Draft): void {
+/** False for what no command that is compared prints. */
+function parseFile({ file, text }: DumpFile, draft: Draft): boolean {
   const body = unwrap(text)
   const trimmed = body.text.trim()
-  if (trimmed === '' || /^(?:No entries found|Policy stats empty|Cannot find|no maps found)/.test(trimmed)) return
+  if (trimmed === '' || /^(?:No entries found|Policy stats empty|Cannot find|no maps found)/.test(trimmed)) return true
   const isJson = /^[[{]/.test(trimmed)
-  const found = isJson ? parseJsonText(file, trimmed, draft) : parseLines(file, body, draft)
-  if (found) return
-  draft.findings.push(
-    mapsFinding('maps.dump-unknown', {
-      message: 'this is the output of no command that is compared',
-      origin: { file },
-    }),
-  )
+  return isJson ? parseJsonText(file, trimmed, draft) : parseLines(file, body, draft)
+}
+
+function tellUnknown(files: readonly DumpFile[]): readonly Finding[] {
+  const parts = files.filter(({ isPart }) => isPart === true)
+  const own = files.filter(({ isPart }) => isPart !== true)
+  const [first] = parts
+  return [
+    ...own.map(({ file }) =>
+      mapsFinding('maps.dump-unknown', {
+        message: 'this is the output of no command that is compared',
+        origin: { file },
+      }),
+    ),
+    ...(first === undefined
+      ? []
+      : [
+          mapsFinding('maps.dump-unknown', {
+            message:
+              `${countOf(parts.length, 'file')} of the folder ${parts.length === 1 ? 'is' : 'are'} no dump that is compared, this one ${parts.length === 1 ? '' : 'the first'}`.trimEnd(),
+            origin: { file: first.file },
+          }),
+        ]),
+  ]
 }
 
 type Body = { readonly text: string; readonly firstLine: number; readonly isCut: boolean }
 
 /** A sysdump puts the command above its output, and fences around it. */
-function unwrap(text: string): Body {
+export function unwrap(text: string): Body {
   const lines = text.split(/\r?\n/)
   const isCut = lines.at(-1) !== ''
   const fence = lines.findIndex((line) => line.startsWith('```'))

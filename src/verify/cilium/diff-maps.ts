@@ -4,8 +4,11 @@ import { countOf, listOf } from '#base/text'
 import { type FoundKind, type FoundMap, type FoundRow, foundKinds } from '#compile/cilium/found-map'
 import { type NodeMaps, nodeMaps } from '#compile/cilium/node-maps'
 import { nodeWorld, type WorldOptions } from '#compile/cilium/node-world'
+import type { DumpFile } from '#compile/cilium/parse-dump'
 import type { Cluster } from '#model/cluster'
 import { type Comparison, compareRows } from './compare-rows'
+import { compareAffinity, compareMaglev, type NodeNumbers, readNumbers } from './diff-numbered'
+import { diffState } from './diff-state'
 import { expectedRows, policyRows } from './expected-maps'
 import { diffFinding } from './findings'
 import { learnNumbers } from './learn-numbers'
@@ -19,11 +22,20 @@ export type MapsDiff = {
   readonly compared: number
 }
 
-export function diffMaps(cluster: Cluster, found: readonly FoundMap[], options: WorldOptions): MapsDiff {
+/** `states` are dumps of connections and translations, which traffic makes. */
+export function diffMaps(
+  cluster: Cluster,
+  found: readonly FoundMap[],
+  { states = [], ...options }: WorldOptions & { readonly states?: readonly DumpFile[] },
+): MapsDiff {
   const learned = learnNumbers(nodeWorld(cluster, options), found)
   const maps = nodeMaps(cluster, { ...options, learned })
-  const findings = found.flatMap((map) => [...compareMap(maps, map), ...tellPressure(maps, map), ...tellEra(maps, map)])
-  return { maps, findings: dedupe(findings), compared: found.length }
+  const numbers = readNumbers(found)
+  const findings = [
+    ...found.flatMap((map) => [...compareMap(maps, map, numbers), ...tellPressure(maps, map), ...tellEra(maps, map)]),
+    ...states.flatMap((file) => diffState(maps, file, numbers)),
+  ]
+  return { maps, findings: dedupe(findings), compared: found.length + states.length }
 }
 
 /** Two commands may show one map. */
@@ -31,7 +43,9 @@ function dedupe(findings: readonly Finding[]): readonly Finding[] {
   return [...new Map(findings.map((finding) => [`${finding.code} ${finding.message}`, finding])).values()]
 }
 
-function compareMap(maps: NodeMaps, map: FoundMap): readonly Finding[] {
+function compareMap(maps: NodeMaps, map: FoundMap, numbers: NodeNumbers): readonly Finding[] {
+  if (map.kind === 'maglev') return compareMaglev(maps, map, numbers)
+  if (map.kind === 'affinityMatch') return compareAffinity(maps, map, numbers)
   if (map.kind === 'identities') return unusedIdentities(maps, map)
   if (map.kind === 'policy') return comparePolicy(maps, map)
   const title = foundKinds[map.kind]

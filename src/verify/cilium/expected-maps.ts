@@ -50,6 +50,10 @@ export function expectedRows(maps: NodeMaps, kind: FoundKind): ExpectedRows {
         ]),
       ),
     identities: () => new Map(),
+    nodeIds: () => nodeRows(maps),
+    // By numbers of the node: compared apart.
+    maglev: () => new Map(),
+    affinityMatch: () => new Map(),
     endpoints: () => endpointRows(maps),
   }
   return readers[kind]()
@@ -127,6 +131,15 @@ function reverseRows({ lb }: NodeMaps): ExpectedRows {
     lb.services
       .filter(({ isWildcard }) => !isWildcard)
       .map(({ ip, port, source }) => [printEndpoint(printIp(ip), port), { fields: {}, family: ip.family, source }]),
+  )
+}
+
+function nodeRows({ nodeIds, settings }: NodeMaps): ExpectedRows {
+  const { families } = settings
+  return new Map(
+    nodeIds
+      .filter(({ ip }) => families.includes(ip.family))
+      .map(({ ip, spi, source }) => [printIp(ip), { fields: { spi: String(spi) }, source }]),
   )
 }
 

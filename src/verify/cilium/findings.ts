@@ -40,6 +40,46 @@ export const mapsDiffFindings = {
     severity: 'warning',
     meaning: 'The node knows an identity that no pod of the input has.',
   },
+  'maps-diff.maglev-differs': {
+    severity: 'error',
+    meaning: 'A Maglev table of the node is another one than the endpoints of its Service imply.',
+  },
+  'maps-diff.ct-gone-pod': {
+    severity: 'info',
+    meaning: 'Connections are tracked of a pod address that no pod of the input has: they end by themselves.',
+  },
+  'maps-diff.ct-lost-backend': {
+    severity: 'warning',
+    meaning: 'A tracked connection to a Service keeps a backend that the node’s map of backends does not have.',
+  },
+  'maps-diff.ct-unknown-service': {
+    severity: 'warning',
+    meaning: 'A tracked connection names the reverse NAT of a Service that the node does not have.',
+  },
+  'maps-diff.nat-gone-pod': {
+    severity: 'info',
+    meaning: 'A source translation is of a pod address that no pod of the input has.',
+  },
+  'maps-diff.nat-foreign-address': {
+    severity: 'error',
+    meaning: 'A source is translated to an address that is not the node’s own.',
+  },
+  'maps-diff.nat-collision': {
+    severity: 'error',
+    meaning: 'Several connections have one translated address and port towards one destination.',
+  },
+  'maps-diff.nat-unpaired': {
+    severity: 'warning',
+    meaning: 'A source translation stands without its twin of the other direction.',
+  },
+  'maps-diff.nat-ports-scarce': {
+    severity: 'warning',
+    meaning: 'Most ports of an address towards one destination are taken by translations.',
+  },
+  'maps-diff.state-unread': {
+    severity: 'warning',
+    meaning: 'Rows of a dump of connections or translations cannot be read; the others are compared.',
+  },
   'maps-diff.map-pressure': { severity: 'warning', meaning: 'A map of the node is nearly full.' },
   'maps-diff.other-version': {
     severity: 'warning',
