@@ -1,6 +1,6 @@
 /** A walk as text for a terminal: the verdict first, then each node's programs with their steps, and the state that is left. */
 import { type ObjectRef, type Origin, printOrigin, printRef } from '#base/finding'
-import { plainText } from '#base/text'
+import { countOf, plainText } from '#base/text'
 import type { Reason, VerdictKind } from '#model/trace'
 import type { HeaderChange, Leg, MapLookup, StateRow, Walk, WalkPacket, WalkPlace, WalkStep } from '#model/walk'
 import { printShare } from './print-trace'
@@ -25,7 +25,7 @@ export function printWalk(walk: Walk, printing: WalkPrinting): string {
     ...printing.notes.map((note) => `${plainText(note)}\n`),
     printLeg(request, `${printing.title}`, { paint, printing }),
     ...(reply === undefined ? [] : [printLeg(reply, 'the answer back', { paint, printing })]),
-    printState(walk, paint),
+    printState(walk, { paint, printing }),
   ]
   return parts.filter((part) => part !== '').join('\n')
 }
@@ -49,11 +49,13 @@ const tones: Readonly<Record<VerdictKind, keyof typeof colours>> = {
   unknown: 'unsure',
 }
 
-function printVerdict({ verdict: { kind, because }, drop }: Leg, { paint }: Style): string {
+function printVerdict({ verdict: { kind, because }, drop, steps }: Leg, { paint }: Style): string {
   const [first, ...rest] = because
-  const number = drop === undefined ? '' : `${drop.number} (${drop.name}): `
+  const last = steps.at(-1)
+  const where = kind === 'allowed' || last?.at.node === undefined ? '' : `at ${last.at.node}, step ${steps.length}: `
+  const number = drop === undefined ? '' : `${drop.number} ${drop.name}: `
   const lines = [
-    `${paint(tones[kind], kind.toUpperCase())}  ${plainText(`${number}${reasonText(first)}`)}`,
+    `${paint(tones[kind], kind.toUpperCase())}  ${plainText(`${where}${number}${reasonText(first)}`)}`,
     ...rest.map((reason) => `  ${plainText(reasonText(reason))}`),
   ]
   return `${lines.join('\n')}\n`
@@ -76,17 +78,25 @@ function placeText({ object, path, origin }: Place): string {
   return [what, origin === undefined ? '' : printOrigin(origin)].filter((part) => part !== '').join(', ')
 }
 
-function printTargets({ targets }: Leg): string {
+/** Where the datapath chooses: all of them, and which one the steps follow. */
+function printTargets({ targets, steps }: Leg): string {
   if (targets.length < 2) return ''
+  const passed = new Set(steps.map(({ packet }) => packet.destination))
+  const followed = targets.find(({ address }) => passed.has(address))
   const width = Math.max(...targets.map(({ address }) => address.length))
-  return targets.map(({ address, share }) => `  ${address.padEnd(width)}  ${printShare(share)}\n`).join('')
+  return targets
+    .map((target) => {
+      const mark = target === followed ? '  followed here' : ''
+      return `  ${target.address.padEnd(width)}  ${printShare(target.share).padStart(6)}${mark}\n`
+    })
+    .join('')
 }
 
 /** Blocks of one node, in them blocks of one program, in them the steps, numbered through. */
 function printSteps(steps: readonly WalkStep[], style: Style): string {
   const lines: string[] = []
   let last: WalkPlace | undefined
-  const width = Math.min(36, Math.max(0, ...steps.map(({ did }) => did.length)))
+  const width = Math.min(40, Math.max(0, ...steps.map(({ did }) => did.length)))
   for (const [index, step] of steps.entries()) {
     if (last === undefined || last.node !== step.at.node) {
       lines.push('', style.paint('head', plainText(step.at.node ?? 'outside the cluster')))
@@ -146,12 +156,13 @@ function wrap(text: string, width: number): readonly string[] {
 }
 
 function lookupLines(lookups: readonly MapLookup[], { printing, paint }: Style): readonly string[] {
-  const width = Math.max(0, ...lookups.map(({ map }) => map.length))
-  return lookups.flatMap((lookup) => {
+  const found = lookups.filter(({ value }) => value !== undefined)
+  const shown = printing.isWide || found.length === 0 ? lookups : found
+  const width = Math.max(0, ...shown.map(({ map }) => map.length))
+  return shown.flatMap((lookup) => {
     const { map, key, value } = lookup
     const place = placeText(lookup)
-    const found = value === undefined ? 'no such row' : value.trim()
-    const line = `${map.padEnd(width)}  ${key} → ${found}`
+    const line = `${map.padEnd(width)}  ${key} → ${value === undefined ? 'no such row' : value.trim()}`
     const isTold = place !== '' && (printing.isWide || value !== undefined)
     return [
       plainText(line),
@@ -185,7 +196,8 @@ function isSamePacket(a: WalkPacket | undefined, b: WalkPacket): boolean {
   return a === undefined || packetText(a) === packetText(b)
 }
 
-function printState({ before, after }: Walk, paint: Paint): string {
+/** Rows that stand beside each connection for errors of ICMP are counted, unless all is asked for. */
+function printState({ before, after }: Walk, { paint, printing }: Style): string {
   if (before.length + after.length === 0) return ''
   const isThere = (row: StateRow, rows: readonly StateRow[]): boolean =>
     rows.some((one) => one.node === row.node && one.table === row.table && one.row === row.row)
@@ -194,16 +206,19 @@ function printState({ before, after }: Walk, paint: Paint): string {
     ...gone.map((row) => ({ mark: '-', row })),
     ...after.map((row) => ({ mark: isThere(row, before) ? ' ' : '+', row })),
   ]
-  const nodes = [...new Set(marked.map(({ row }) => row.node))]
+  const shown = printing.isWide ? marked : marked.filter(({ row }) => !row.row.includes(' related '))
+  const hidden = marked.length - shown.length
+  const nodes = [...new Set(shown.map(({ row }) => row.node))]
   const lines = nodes.flatMap((node) => {
-    const own = marked.filter(({ row }) => row.node === node)
+    const own = shown.filter(({ row }) => row.node === node)
     const width = Math.max(...own.map(({ row }) => row.table.length))
     return [
       `  ${plainText(node)}`,
       ...own.map(({ mark, row }) => `  ${mark} ${plainText(`${row.table.padEnd(width)}  ${row.row}`)}`.trimEnd()),
     ]
   })
-  return `${paint('head', 'connection tracking and NAT afterwards (+ new, - gone)')}\n${lines.join('\n')}\n`
+  const rest = hidden === 0 ? '' : `  and ${countOf(hidden, 'row')} for errors of ICMP about them\n`
+  return `${paint('head', 'connection tracking and NAT afterwards (+ new, - gone)')}\n${lines.join('\n')}\n${rest}`
 }
 
 /** The walk as JSON prints it: what is absent is left out. */

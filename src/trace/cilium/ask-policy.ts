@@ -134,7 +134,7 @@ function othersOf({ of }: PolicyTable, direction: 'ingress' | 'egress'): readonl
     if (entry.key.direction !== direction) continue
     for (const { source } of entry.origins) {
       const name = printRef(source.object)
-      const sentence = `${name} selects it and allows others`
+      const sentence = 'a policy selects it, and allows others'
       if (!objects.has(name)) {
         objects.set(name, { code: 'cilium.policy', sentence, object: source.object, origin: source.origin })
       }

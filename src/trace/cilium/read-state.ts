@@ -99,6 +99,8 @@ function readLine(state: NodeState, line: string): boolean {
   } as const
   const [, target] = /XLATE_(?:SRC|DST) (\S+)/.exec(rest) ?? []
   if (target !== undefined) return readNat(state, tuple, { target, rest })
+  // A line that is cut short could be another connection's.
+  if (!rest.includes('Flags=0x')) return false
   putCt(state, ctOf(tuple, rest))
   return true
 }
