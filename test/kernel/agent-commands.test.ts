@@ -216,33 +216,6 @@ function quote(word: string): string {
 }
 
 describeKernel('the pages', () => {
-  /** Each line as it stands, with names and a folder of this run's own. */
-  async function follow(page: string, heading: string, lines: (line: string) => boolean): Promise<number> {
-    const folder = createBpffsFolder()
-    const { host, workload } = createPair()
-    removeNamespaces([host, workload])
-    const section = readFileSync(page, 'utf8').split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
-    const told = [...section.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) => block.trim().split('\n'))
-    let count = 0
-    for (const line of told.filter(lines)) {
-      const [command = '', comment = ''] = line
-        .replace(
-          /(netns(?: add| exec)?|-n) (host|workload)\b/g,
-          (_, way, name) => `${way} ${name === 'host' ? host : workload}`,
-        )
-        .replaceAll('/run/portolan/bpf', folder.path)
-        .split(/ +# /)
-      if (/^mount|^mkdir/.test(command)) continue
-      count += 1
-      const words = /^(?:npx )?portolan (.+)$/.exec(command)?.[1]?.split(' ')
-      const ok = words === undefined ? runCommand(['sh', '-c', command]).ok : (await portolan(...words)).code === 0
-      expect(ok, command).toBe(!comment.startsWith('no answer'))
-    }
-    removeNamespaces([host, workload])
-    folder.remove()
-    return count
-  }
-
   test('README.md: the commands of a node', async () => {
     const folder = createBpffsFolder()
     const { host, workload } = createPair()
@@ -255,9 +228,5 @@ describeKernel('the pages', () => {
     }
     removeNamespaces([host, workload])
     folder.remove()
-  })
-
-  test('docs/traffic-policy.md: the trial on two namespaces goes as it says', async () => {
-    expect(await follow('docs/traffic-policy.md', 'Try it on two namespaces', () => true)).toBeGreaterThan(7)
   })
 })
