@@ -98,7 +98,12 @@ type Locks = { readonly release: () => void; readonly older: OlderVersions }
 
 function openLocked(options: DatapathOptions, { release, older }: Locks): Datapath {
   const { bpf, tables, folders, attacher, detachGone, alone } = openParts(options)
-  alone(() => older.takeOver({ bpf, tables, folders }))
+  try {
+    older.takeOver({ bpf, attach: attacher.attach })
+  } catch (error) {
+    attacher.close()
+    throw error
+  }
   const publisher = publisherOf({ bpf, tables, folders })
   const ring = openRing(bpf.native, tables.events)
   const links: HeldLinks = new Map()

@@ -4,14 +4,7 @@ import { join } from 'node:path'
 import { type DatapathMap, datapathMaps, datapathVersion, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Bpf } from './bpf-sys'
 import { listPins, openPin, unpin } from './bpffs'
-import {
-  attachInterface,
-  clearInterface,
-  type HeldInterface,
-  type InterfaceTools,
-  listHeld,
-  pinName,
-} from './datapath-interfaces'
+import { type AttachRequest, clearInterface, type HeldInterface, listHeld, pinName } from './datapath-interfaces'
 import {
   type Folders,
   foldersOf,
@@ -28,9 +21,11 @@ import { findNamespace, insideNamespace, knownNamespaces } from './network-names
 import { listInterfaces } from './rtnetlink'
 import { takeWriterLock } from './writer-lock'
 
+type Taker = { readonly bpf: Bpf; readonly attach: (request: AttachRequest) => unknown }
+
 export type OlderVersions = {
   /** With nothing let through meanwhile: this version's programs are on a hook before the earlier one's leave it. */
-  readonly takeOver: (tools: InterfaceTools) => void
+  readonly takeOver: (tools: Taker) => void
   readonly release: () => void
 }
 
@@ -45,7 +40,7 @@ function findOlder(folder: string): readonly Folders[] {
  * agent has started.
  */
 export function inheritMode(
-  { bpf, tables }: Pick<InterfaceTools, 'bpf'> & { readonly tables: Pick<Tables, 'config'> },
+  { bpf, tables }: { readonly bpf: Bpf; readonly tables: Pick<Tables, 'config'> },
   folder: string,
 ): void {
   for (const older of findOlder(folder)) {
@@ -80,7 +75,7 @@ export function lockOlder(native: Native, folder: string): OlderVersions {
 }
 
 /** The rows of the mode and of interfaces are alike in all versions so far; others are refused as another layout. */
-function takeOver(tools: InterfaceTools, older: Folders): void {
+function takeOver(tools: Taker, older: Folders): void {
   const interfaces = openOlder(tools.bpf, older, 'interfaces')
   try {
     const isTaken = interfaces === undefined || takeInterfaces(tools, older, interfaces)
@@ -97,17 +92,16 @@ function openOlder(bpf: Bpf, { tables }: Folders, name: DatapathMap): BpfMap | u
 }
 
 /** Whether none is left. */
-function takeInterfaces(tools: InterfaceTools, older: Folders, interfaces: BpfMap): boolean {
-  const { bpf } = tools
+function takeInterfaces({ bpf, attach }: Taker, older: Folders, interfaces: BpfMap): boolean {
   let isAll = true
   for (const held of listHeld({ bpf, tables: { interfaces } })) {
     const links = readLinks(bpf, older, held)
-    const place = findPlace(tools, held, links[0])
+    const place = findPlace(bpf, held, links[0])
     if (place === undefined && links.length > 0) {
       isAll = false
       continue
     }
-    if (place !== undefined) attachInterface(tools, { ...place, side: held.side, vpc: held.vpc })
+    if (place !== undefined) attach({ ...place, side: held.side, vpc: held.vpc })
     dropPrograms(bpf, older, held)
     clearInterface(bpf, interfaces, held.slot)
   }
@@ -120,8 +114,7 @@ type Place = { readonly name: string; readonly namespacePath: string }
  * By the program on its hook, as it may have been renamed or moved; a filter of clsact would not have moved along.
  * Undefined where it is gone, or is in a namespace that has no name.
  */
-function findPlace(tools: InterfaceTools, held: HeldInterface, link: LinkInfo | undefined): Place | undefined {
-  const { bpf } = tools
+function findPlace(bpf: Bpf, held: HeldInterface, link: LinkInfo | undefined): Place | undefined {
   const home = findNamespace(held.namespace)
   const paths = [home, ...(link === undefined ? [] : knownNamespaces())]
   for (const namespacePath of paths) {
