@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -119,7 +121,58 @@ test('a broker that refuses the token, or is away, is a sentence', async () => {
 
 test('only the time that was asked for counts', async () => {
   const { code, err } = await asking(`generate networkpolicy -A --broker ${broker.url} --since 2026-07-23T10:30:00Z`)
-  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('no workload recorded a flow') })
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('at no workload was a flow recorded') })
   const bad = await asking(`generate networkpolicy -A --broker ${broker.url} --since yesterday`)
   expect(bad).toMatchObject({ code: 2, err: expect.stringContaining('--since must be one time') })
+})
+
+/** What listens at the address, answering each path as told. */
+async function listen(answer: (path: string, response: ServerResponse) => void): Promise<Server & { url: string }> {
+  const server = createServer(({ url = '' }, response) => answer(url, response))
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  return Object.assign(server, { url: `http://127.0.0.1:${port}` })
+}
+
+const audit = `policy audit --policies ${join(root, 'samples/flows/proposed.yaml')} --broker`
+
+test.each([
+  ['a page', '<html>log in</html>'],
+  ['null', 'null'],
+  ['objects of another kind', '{"hello":"world"}\n'],
+])('whatever else listens there is told, and no bug: %s', async (_, body) => {
+  const server = await listen((path, response) => response.end(path.startsWith('/api/v1/pods') ? body : ''))
+  for (const line of ['generate networkpolicy -A --broker', audit]) {
+    const { out, err, code } = await run(`${line} ${server.url}`)
+    expect({ out, code }).toEqual({ out: '', code: 2 })
+    expect(err).toContain('answers, but not as a broker of Portolan does; check --broker')
+  }
+  server.close()
+})
+
+test.each([
+  ['within a row', '{"id":"1","firstSeen"'],
+  ['between rows', ''],
+])('a broker that dies while it answers is told, and nothing is made of half of it: %s', async (_, rest) => {
+  const row = {
+    direction: 'INGRESS',
+    protocol: 'TCP',
+    firstSeen: '2026-07-23T10:00:00Z',
+    lastSeen: '2026-07-23T10:00:00Z',
+  }
+  const pod = { namespace: 'shop', name: 'db-1', labels: { app: 'db' }, port: 3306 }
+  const server = await listen((path, response) => {
+    if (!path.startsWith('/api/v1/flows')) return response.end()
+    response.write(
+      `${JSON.stringify({ ...row, pod, peer: { address: '10.244.1.11', outcome: { kind: 'never-held' } } })}\n${rest}`,
+    )
+    setTimeout(() => response.destroy(), 50)
+    return response
+  })
+  for (const line of ['generate networkpolicy -A --broker', audit]) {
+    const { out, err, code } = await run(`${line} ${server.url}`)
+    expect({ out, code }).toEqual({ out: '', code: 2 })
+    expect(err).toMatch(/broke the answer off: .*; ask again/)
+  }
+  server.close()
 })
