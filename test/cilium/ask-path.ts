@@ -61,6 +61,7 @@ export type PathPacket = {
   readonly entryNode?: string
   readonly backend?: string
   readonly isReplyWanted?: boolean
+  readonly icmpType?: number
   /** The address that the source claims. */
   readonly as?: string
 }
@@ -101,7 +102,7 @@ export function preparePath(objects: readonly Raw[], options: PathOptions = {}):
   const net = prepareCilium(cluster, { slices, cilium: { version }, ...(devices !== undefined && { devices }) })
   const walk: PathNet['walk'] = (source, target, packet = {}, state = undefined) => {
     const [, to = '', port = '0'] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(target) ?? []
-    const { protocol = 'TCP', sourcePort = 43210, isReplyWanted = true, as, ...rest } = packet
+    const { protocol = 'TCP', sourcePort = 43210, isReplyWanted = true, as, icmpType = 8, ...rest } = packet
     const from = endOf(cluster, source)
     const claimed = as === undefined ? undefined : parseIp(as)
     const question = {
@@ -109,7 +110,7 @@ export function preparePath(objects: readonly Raw[], options: PathOptions = {}):
       destination: endOf(cluster, to),
       protocol,
       sourcePort,
-      port: protocol === 'ICMP' ? 8 : Number(port),
+      port: protocol === 'ICMP' ? icmpType : Number(port),
       isReplyWanted,
       ...rest,
     }

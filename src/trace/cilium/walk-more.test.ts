@@ -1,0 +1,210 @@
+/** Walks beside the sheet's cases: IPv6, settings that change the way, hosts, errors of ICMP, and what is not known. */
+import { expect, test } from 'vitest'
+import { service } from '../../../test/cilium/ask-maps'
+import { nativeConfig, pathWorld, preparePath } from '../../../test/cilium/ask-path'
+import { ccnp, cnp } from '../../../test/policy/ask-cilium'
+import { namespace, node, pod, type Raw } from '../../../test/policy/policy-objects'
+import { newState } from './state-tables'
+
+function node6(name: string, ip: string, range: string): readonly Raw[] {
+  const router = range.replace('/64', '1')
+  return [
+    node(name, ip),
+    {
+      apiVersion: 'cilium.io/v2',
+      kind: 'CiliumNode',
+      metadata: { name },
+      spec: {
+        addresses: [
+          { type: 'InternalIP', ip },
+          { type: 'CiliumInternalIP', ip: router },
+        ],
+        ipam: { podCIDRs: [range] },
+      },
+    },
+  ]
+}
+
+const world6: readonly Raw[] = [
+  ...node6('node-a', 'fd00:1::10', 'fd00:244:1::/64'),
+  ...node6('node-b', 'fd00:1::11', 'fd00:244:2::/64'),
+  namespace('business'),
+  pod('business/a', { app: 'client' }, { ip: 'fd00:244:1::a', nodeName: 'node-a' }),
+  pod('business/b', { app: 'server' }, { ip: 'fd00:244:1::b', nodeName: 'node-a' }),
+  pod('business/c', { app: 'server' }, { ip: 'fd00:244:2::c', nodeName: 'node-b' }),
+]
+const config6 = { 'enable-ipv4': 'false', 'enable-ipv6': 'true' }
+const server6 = service('business/server', {
+  type: 'NodePort',
+  clusterIP: 'fd00:96::50',
+  ipFamilies: ['IPv6'],
+  ports: [{ port: 80, targetPort: 8080, nodePort: 30080 }],
+})
+
+test('IPv6 alone: pods, Services, node ports and the internet, each with its answer', () => {
+  const { walk } = preparePath([server6], { world: world6, config: config6 })
+  const near = walk('A', '[fd00:96::50]:80', { backend: '[fd00:244:1::b]:8080' })
+  expect([near.fate, near.backEnd]).toEqual(['allowed', '[fd00:96::50]:80 → [fd00:244:1::a]:43210'])
+  const far = walk('A', '[fd00:96::50]:80', { backend: '[fd00:244:2::c]:8080' })
+  expect([far.fate, far.back]).toEqual(['allowed', 'allowed'])
+  expect(far.walk.request.steps.find(({ did }) => did === 'encapsulated')?.packet.wrappedIn).toBe(
+    'VXLAN fd00:1::10 → [fd00:1::11]:8472',
+  )
+  const out = walk('A', '[2001:4860:4860::8888]:443')
+  expect([out.end, out.backEnd]).toEqual([
+    '[fd00:1::10]:43210 → [2001:4860:4860::8888]:443',
+    '[2001:4860:4860::8888]:443 → [fd00:244:1::a]:43210',
+  ])
+  expect(out.rows('node-a').at(-1)).toBe(
+    'TCP IN [2001:4860:4860::8888]:443 -> [fd00:1::10]:43210 XLATE_DST [fd00:244:1::a]:43210 NeedsCT=0',
+  )
+  const inward = walk('2001:db8::7', '[fd00:1::10]:30080', { backend: '[fd00:244:2::c]:8080' })
+  expect([inward.fate, inward.back, inward.backEnd]).toEqual([
+    'allowed',
+    'allowed',
+    '[fd00:1::10]:30080 → [2001:db8::7]:43210',
+  ])
+  const changes = inward.walk.request.steps.find(({ did }) => did === 'rewrote the destination')?.changes
+  expect(changes?.map(({ field }) => field)).toEqual(['destination address', 'destination port', 'TCP checksum'])
+  expect(walk('B', '[fd00:96::50]:80', { backend: '[fd00:244:1::b]:8080' }).fate).toBe('unknown')
+})
+
+test('IPv6 alone, before 1.18: the ipcache has no room for the node, which is told', () => {
+  const { walk } = preparePath([], { world: world6, config: config6, version: '1.17' }).walk('A', '[fd00:244:2::c]:80')
+  expect(walk.request.verdict.because.length).toBeGreaterThan(0)
+  expect(walk.findings.map(({ code }) => code)).toContain('maps.node-unknown')
+})
+
+const server = service('business/server', {
+  type: 'NodePort',
+  ports: [{ port: 80, targetPort: 8080, nodePort: 30080 }],
+})
+
+test('a process of the host is balanced at its socket, and reaches pods of other nodes from the router’s address', () => {
+  const found = preparePath([server]).walk('node-a', '10.96.0.50:80', { backend: '10.244.2.30:8080' })
+  expect(found.walk.request.steps[0]?.at.hook).toBe('cgroup/connect4')
+  expect([found.fate, found.back, found.end]).toEqual(['allowed', 'allowed', '10.244.1.1:43210 → 10.244.2.30:8080'])
+})
+
+test('at a socket another node’s node port is translated here; per packet it goes to that node', () => {
+  const atSocket = preparePath([server], { config: { 'bpf-lb-sock-hostns-only': 'false' } })
+  const here = atSocket.walk('A', '192.168.1.11:30080', { backend: '10.244.1.20:8080' })
+  expect([here.end, here.walk.request.steps.map(({ at }) => at.node)]).toEqual([
+    '10.244.1.10:43210 → 10.244.1.20:8080',
+    expect.not.arrayContaining(['node-b']),
+  ])
+  const there = preparePath([server]).walk('A', '192.168.1.11:30080', { backend: '10.244.1.20:8080' })
+  expect(there.walk.request.steps.map(({ at }) => at.node)).toContain('node-b')
+  expect([there.fate, there.back]).toEqual(['allowed', 'allowed'])
+  expect(there.backEnd).toBe('192.168.1.11:30080 → 10.244.1.10:43210')
+})
+
+test('an external address of another host is not taken over at a socket', () => {
+  const external = service('business/server', { externalIPs: ['192.0.2.9'] })
+  const { walk } = preparePath([external], { config: { 'bpf-lb-sock-hostns-only': 'false' } })
+  expect(walk('A', '192.0.2.9:80').said('left the destination')).toBeDefined()
+})
+
+test('without kube-proxy replacement node ports are not Cilium’s', () => {
+  const { walk } = preparePath([server], { config: { 'kube-proxy-replacement': 'false' } })
+  const found = walk('198.51.100.7', '192.168.1.10:30080')
+  expect([found.fate, found.said('found the Service')]).toEqual(['allowed', undefined])
+  expect(found.points.at(-1)).toBe('to-host')
+  expect(walk('A', '10.96.0.50:80').said('found the Service')).toBeDefined()
+})
+
+test('P36: an established connection is asked about policy all the same', () => {
+  const state = newState('1.18')
+  expect(preparePath([]).walk('A', 'B:8080', {}, state).fate).toBe('allowed')
+  const closed = cnp('business/server', { endpointSelector: { matchLabels: { app: 'server' } }, ingress: [{}] })
+  const later = preparePath([closed]).walk('A', 'B:8080', {}, state)
+  expect([later.fate, later.said('the connection is known')]).toEqual(['133', expect.stringContaining('ESTABLISHED')])
+})
+
+test('a connection that closes begins anew', () => {
+  const state = newState('1.18')
+  preparePath([]).walk('A', 'B:8080', {}, state)
+  const { ct } = state.of('node-a')
+  for (const [key, row] of ct) ct.set(key, { ...row, flags: row.flags | 3 })
+  expect(preparePath([]).walk('A', 'B:8080', {}, state).said('asked connection tracking: NEW')).toBeDefined()
+})
+
+test('P19: an error of ICMP about a known connection passes as RELATED, and frag-needed always', () => {
+  const closed = cnp('business/server', {
+    endpointSelector: { matchLabels: { app: 'server' } },
+    ingress: [{}],
+    egress: [{}],
+  })
+  const state = newState('1.18')
+  preparePath([]).walk('A', 'B:8080', {}, state)
+  const { walk } = preparePath([closed])
+  const related = walk('B', 'A', { protocol: 'ICMP', icmpType: 11 }, state)
+  expect([related.fate, related.said('RELATED')]).toEqual(['allowed', expect.stringContaining('RELATED')])
+  expect(walk('B', 'A', { protocol: 'ICMP', icmpType: 11 }).fate).toBe('133')
+  expect(walk('A', 'B', { protocol: 'ICMP', icmpType: 3 }).fate).toBe('allowed')
+})
+
+test('with the host firewall the node’s own policy judges what is for it', () => {
+  const host = ccnp('host', { nodeSelector: {}, ingress: [{ fromEntities: ['remote-node'] }] })
+  const { walk } = preparePath([host], { config: { 'enable-host-firewall': 'true' } })
+  expect([walk('198.51.100.7', '192.168.1.10:22').fate, walk('node-b', 'node-a:22').fate]).toEqual(['133', 'allowed'])
+  expect(preparePath([host]).walk('198.51.100.7', '192.168.1.10:22').fate).toBe('allowed')
+})
+
+test('P38: where peers must authenticate the answer is unknown until they have', () => {
+  const auth = cnp('business/server', {
+    endpointSelector: { matchLabels: { app: 'server' } },
+    ingress: [{ fromEndpoints: [{ matchLabels: { app: 'client' } }], authentication: { mode: 'required' } }],
+  })
+  const found = preparePath([auth]).walk('A', 'B:8080')
+  expect([found.fate, found.walk.request.verdict.because[0].code]).toEqual(['unknown', 'cilium.authenticates'])
+})
+
+test('a backend on the host’s network is reached with the node’s own address', () => {
+  const onHost = pod(
+    'business/c',
+    { app: 'server', ver: 'v2' },
+    { ip: '192.168.1.11', nodeName: 'node-b', hostNetwork: true },
+  )
+  const world = pathWorld.filter(({ kind, metadata }) => !(kind === 'Pod' && (metadata as Raw).name === 'c'))
+  const { walk } = preparePath([server, onHost], { world })
+  const found = walk('198.51.100.7', '192.168.1.10:30080', { backend: '192.168.1.11:8080' })
+  expect([found.fate, found.back, found.end]).toEqual(['allowed', 'allowed', '192.168.1.10:43210 → 192.168.1.11:8080'])
+})
+
+test('settings with which the agent does not start are told', () => {
+  const codes = (config: Readonly<Record<string, string>>): readonly string[] =>
+    preparePath([], { config })
+      .net.findings()
+      .map(({ code }) => code)
+  expect(codes({ 'routing-mode': 'native' })).toContain('path.native-range')
+  expect(codes(nativeConfig)).toEqual([])
+  expect(codes({ 'bpf-lb-mode': 'dsr' })).toEqual(['path.dsr-mode'])
+})
+
+test('every walk has a reason, and ends', () => {
+  const { walk, net } = preparePath([server])
+  const names = [
+    'A',
+    'B',
+    'C',
+    'D',
+    'node-a',
+    'node-gw',
+    '10.96.0.50',
+    '10.244.2.99',
+    '10.244.9.9',
+    '8.8.8.8',
+    '192.168.1.77',
+  ]
+  for (const source of ['A', 'C', 'node-b', '198.51.100.7', '10.244.7.7']) {
+    for (const target of names) {
+      const { request, reply } = walk(source, `${target}:30080`).walk
+      for (const leg of [request, ...(reply === undefined ? [] : [reply])]) {
+        expect(leg.verdict.because.every(({ sentence }) => sentence !== '')).toBe(true)
+        expect(leg.verdict.because[0].code, `${source} to ${target}`).not.toBe('cilium.loop')
+      }
+    }
+  }
+  expect(net.nodeNames).toEqual(['node-a', 'node-b', 'node-gw'])
+})
