@@ -28,15 +28,14 @@ type Places = {
   readonly family: Family
   readonly base: number
   readonly transport: number
-  readonly addressLength: number
   readonly source: number
   readonly destination: number
 }
 
 function placesOf(family: Family, base: number): Places {
   return family === 'ipv4'
-    ? { family, base, transport: base + 20, addressLength: 4, source: base + 12, destination: base + 16 }
-    : { family, base, transport: base + 40, addressLength: 16, source: base + 8, destination: base + 24 }
+    ? { family, base, transport: base + 20, source: base + 12, destination: base + 16 }
+    : { family, base, transport: base + 40, source: base + 8, destination: base + 24 }
 }
 
 const udpHeader = 8
