@@ -113,6 +113,7 @@ export function judgePolicy(resolve: Resolver, { meta }: TrafficPolicy): Judgeme
   if (resolution.kind === 'default' && isOwnedByController(meta)) {
     return { type, status: 'True', reason: 'BuiltIn', message: 'the built-in policy, which denies everything' }
   }
+  if (resolution.kind === 'invalid') return { type, status: 'False', reason: 'Invalid', message: resolution.why }
   const message = 'message' in resolution ? resolution.message : ''
-  return { type, status: 'False', reason: resolution.kind === 'foreign' ? 'NameReserved' : 'Invalid', message }
+  return { type, status: 'False', reason: 'NameReserved', message }
 }

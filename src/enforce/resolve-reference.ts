@@ -11,7 +11,7 @@ export type Resolution =
   | { readonly kind: 'default' }
   | { readonly kind: 'policy'; readonly policy: TrafficPolicy; readonly compiled: CompiledPolicy }
   /** It is there and does not compile. */
-  | { readonly kind: 'invalid'; readonly policy: TrafficPolicy; readonly message: string }
+  | { readonly kind: 'invalid'; readonly policy: TrafficPolicy; readonly why: string; readonly message: string }
   /** Nothing is to be bound. */
   | { readonly kind: 'missing' | 'foreign'; readonly message: string }
 
@@ -34,8 +34,8 @@ export function resolveReference(
   if (policy === undefined) return { kind: 'missing', message: `there is no TrafficPolicy ${key}` }
   const compilation = compilePolicy(policy)
   if (compilation.kind === 'compiled') return { kind: 'policy', policy, compiled: compilation.compiled }
-  const message = `TrafficPolicy ${key} does not compile: ${describeProblems(compilation.problems).replaceAll('\n', '; ')}`
-  return { kind: 'invalid', policy, message }
+  const why = describeProblems(compilation.problems).replaceAll('\n', '; ')
+  return { kind: 'invalid', policy, why, message: `TrafficPolicy ${key} does not compile: ${why}` }
 }
 
 const managedBy = 'app.kubernetes.io/managed-by'
