@@ -1,4 +1,5 @@
 /** `portolan broker`: receives pods, Services and flows, says who each flow's peer was, and serves the answers until interrupted. */
+import { dirname, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Failure } from '#base/failure'
@@ -13,6 +14,7 @@ import type { Store } from '#store/store'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { readToken } from './read-token'
+import { requireFolder } from './require-folder'
 import { version } from './version'
 
 type BrokerFlags = {
@@ -145,6 +147,7 @@ function chooseDatabase({ data, database }: BrokerFlags, { poolSize, statementTi
   const url = database ?? (data === undefined ? process.env.DATABASE_URL?.trim() : undefined)
   if (url === undefined || url === '') {
     const directory = data ?? defaultData
+    requireFolder(dirname(resolve(directory)), '--data')
     return { options: { data: directory }, name: `embedded in ${directory}` }
   }
   if (!/^postgres(ql)?:\/\//.test(url)) {

@@ -1,7 +1,7 @@
 /** `portolan demo`: a guided tour over the sample cluster, then a recorded day of it in a broker that stays up. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { Failure } from '#base/failure'
 import { parseEndpoint, printIp } from '#base/ip'
@@ -18,6 +18,7 @@ import { edgeTable } from './demo-edges'
 import { command, heading, indent, type Names, type Show, showStop, wordsOf } from './demo-stop'
 import { clusterCidr, recordedTour, tour } from './demo-tour'
 import type { Io } from './io'
+import { requireFolder } from './require-folder'
 import { sampleFolder } from './sample-folder'
 
 type DemoFlags = { readonly once?: true; readonly listen?: string; readonly data?: string }
@@ -33,6 +34,7 @@ export function addDemo(program: Command, context: CommandContext): void {
     .option('--data <dir>', 'directory of the broker’s database, which is kept (default: one that is removed)')
     .action(async (flags: DemoFlags) => {
       const listen = listenOf(flags)
+      if (flags.data !== undefined) requireFolder(dirname(resolve(flags.data)), '--data')
       const interrupted = flags.once === true ? undefined : interruption()
       const folder = makeFolder()
       try {

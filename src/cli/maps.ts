@@ -17,6 +17,7 @@ import { addMapsDiff } from './maps-diff'
 import { addMapsInputOptions, type MapsInputOptions, nodeOf } from './maps-options'
 import { printFindings } from './print-findings'
 import { readClusterInput, requireNode } from './read-inputs'
+import { requireFolder } from './require-folder'
 
 type MapsOptions = MapsInputOptions & {
   readonly explain?: boolean
@@ -60,8 +61,10 @@ async function runMaps(io: Io, name: string | undefined, options: MapsOptions): 
     return
   }
   const chosen = chooseMaps(dumpMaps(maps), name)
-  if (options.load !== undefined) io.out(printLoaded(loadMaps(options.load, chosen)))
-  else io.out(printMaps(chosen, { ...options, hasHeads: name === undefined || chosen.length > 1, maps }))
+  if (options.load !== undefined) {
+    requireFolder(options.load, '--load')
+    io.out(printLoaded(loadMaps(options.load, chosen)))
+  } else io.out(printMaps(chosen, { ...options, hasHeads: name === undefined || chosen.length > 1, maps }))
 }
 
 function checkMapsOptions({ explain, raw, load, output }: MapsOptions): void {

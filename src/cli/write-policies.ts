@@ -1,9 +1,10 @@
 /** Writing policies into a folder: all of them or none, and nobody's file is overwritten unasked. */
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '#base/failure'
 import { listOf } from '#base/text'
 import type { GeneratedPolicy } from '#generate/generate-policies'
+import { makeFolders } from '#sources/make-folders'
 import { reasonOf } from '#sources/system-error'
 
 export function writePolicies(folder: string, policies: readonly GeneratedPolicy[], isForced: boolean): void {
@@ -26,7 +27,7 @@ export function writePolicies(folder: string, policies: readonly GeneratedPolicy
   }
   const temporary = (name: string): string => join(folder, `.${name}.${process.pid}.part`)
   try {
-    mkdirSync(folder, { recursive: true })
+    makeFolders(folder)
     for (const { fileName, text } of policies) writeFileSync(temporary(fileName), text)
     for (const { fileName } of policies) renameSync(temporary(fileName), join(folder, fileName))
   } catch (error) {
