@@ -143,6 +143,7 @@ function tellFaults(io: Io, { proof }: Generated): ExitCode {
 
 function summaryOf({ policies, proof }: Generated): string {
   const { connections, allowed, unknown } = proof
-  const open = unknown === 0 ? '' : `, of ${unknown} that cannot be told (pods without known labels or ports)`
+  const open =
+    unknown === 0 ? '' : `, of ${unknown} that cannot be told (labels, ports or endpoints that are not known)`
   return `${countOf(policies.length, 'policy', 'policies')}, proven: of ${countOf(connections, 'connection')} that ${connections === 1 ? 'was' : 'were'} seen ${allowed} allowed, none denied${open}`
 }

@@ -11,7 +11,7 @@ import { matchesSelector } from '#model/selector'
 import { nameOfWorkload } from '#verify/policy/audit-parties'
 import { type Target, workloadKeyOf } from './choose-targets'
 import { type Fact, factsOf, type Gathering } from './gather-flows'
-import { peerOfOwnEnd, rulesOfPeer } from './peer-rules'
+import { peerOfOwnEnd, rulesOfPeer, untoldService } from './peer-rules'
 import { addRule, portText, type RuleDraft, type RuleDrafts } from './rule-draft'
 import type { Surroundings } from './select-pods'
 
@@ -27,6 +27,8 @@ export type TargetRules = {
   readonly ingress: RuleDrafts
   readonly egress: RuleDrafts
   readonly refused: Map<string, Refused>
+  /** Services of which is not known what is behind them. */
+  readonly untold: Set<string>
   /** Of what became rules. */
   firstSeen?: Instant
   lastSeen?: Instant
@@ -46,7 +48,7 @@ export function collectRules(
   targets: readonly Target[],
 ): readonly TargetRules[] {
   const all = targets.map(
-    (target): TargetRules => ({ target, ingress: new Map(), egress: new Map(), refused: new Map() }),
+    (target): TargetRules => ({ target, ingress: new Map(), egress: new Map(), refused: new Map(), untold: new Set() }),
   )
   const byWorkload = new Map(all.map((one) => [`${one.target.namespace}/${one.target.kind}/${one.target.name}`, one]))
   const collecting: Collecting = { surroundings, all, byWorkload, ofOwn: [], ofPeer: new Map() }
@@ -91,7 +93,9 @@ function policiesForOwn(collecting: Collecting, own: OwnEnd): readonly TargetRul
 
 function addOwn(collecting: Collecting, fact: Fact): void {
   const { own, peer, isEgress, lastSeen } = fact
+  const untold = untoldService(collecting.surroundings, peer.identity, fact)
   for (const one of policiesForOwn(collecting, own)) {
+    if (untold !== undefined) one.untold.add(untold)
     const drafts = isEgress ? one.egress : one.ingress
     for (const rule of rulesOfPeer(collecting.surroundings, peer.identity, fact)) {
       addRule(drafts, { ...rule, time: lastSeen, isOwn: true })

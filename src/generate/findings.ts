@@ -22,6 +22,11 @@ export const generateFindings = {
     meaning:
       'Pods of another workload have the same labels as a peer that was seen, so that its rule holds for them as well.',
   },
+  'generate.service-untold': {
+    severity: 'warning',
+    meaning:
+      'What is behind a Service, or at which port, is not known: policies are asked after its address is translated, and the rule may not match.',
+  },
   'generate.selects-others': {
     severity: 'warning',
     meaning:

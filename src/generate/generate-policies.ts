@@ -75,18 +75,26 @@ function tellUnheld(target: Target, { held }: Proof): readonly Finding[] {
   return [{ ...generateFinding('generate.selects-nobody', { message, object: { kind, namespace, name } }), hint }]
 }
 
-function tellRules({ target, ingress, egress }: TargetRules, allowsDns: boolean): readonly Finding[] {
+function tellRules({ target, ingress, egress, untold }: TargetRules, allowsDns: boolean): readonly Finding[] {
   const { kind, namespace, name, isRecorded } = target
   const object = { kind, namespace, name }
-  const strangers = tellStrangers(object, [...ingress.values(), ...egress.values()])
+  const notes = [...tellStrangers(object, [...ingress.values(), ...egress.values()]), ...tellUntold(object, untold)]
   if (ingress.size + egress.size === 0) {
     const rest = allowsDns ? 'everything but the DNS' : 'everything'
     const message = `nothing that could be allowed was seen of it: its policy denies ${rest}`
     return [generateFinding('generate.nothing-seen', { message, object })]
   }
-  if (isRecorded) return strangers
+  if (isRecorded) return notes
   const message = 'nothing was recorded at its own pods: what it sends is not known, and its policy denies it'
-  return [generateFinding('generate.only-peers-told', { message, object }), ...strangers]
+  return [generateFinding('generate.only-peers-told', { message, object }), ...notes]
+}
+
+function tellUntold(object: ObjectRef, untold: ReadonlySet<string>): readonly Finding[] {
+  if (untold.size === 0) return []
+  const names = listOf([...untold].sort(compareText))
+  const message = `the endpoints or target ports of ${names} are not known: its rule is as the connection was seen, and will not let it through where these are others`
+  const hint = 'give Services and EndpointSlices with --from'
+  return [generateFinding('generate.service-untold', { message, object, hint })]
 }
 
 function tellStrangers(object: ObjectRef, drafts: readonly RuleDraft[]): readonly Finding[] {

@@ -228,3 +228,36 @@ describe('what was recorded and what is there', () => {
     expect(spec.ingress).toEqual([{ from: [{ podSelector: { matchLabels: { app: 'web' } } }], ports: [tcp(3306)] }])
   })
 })
+
+describe('what is behind a Service', () => {
+  const told = (service: object, kind: 'networkpolicy' | 'ciliumnetworkpolicy' = 'networkpolicy') => {
+    const flow = observed({
+      direction: 'EGRESS',
+      peerAddress: '10.96.1.20',
+      peer: { kind: 'service', uid: null, name: 'web', labels: { app: 'web' } },
+    })
+    const api = observed({
+      direction: 'EGRESS',
+      peerAddress: '10.96.0.1',
+      port: 443,
+      peer: { kind: 'service', namespace: 'default', name: 'kubernetes', uid: null },
+    })
+    const services = [knownService(service)]
+    const generated = generate([flow, api], { kind, known: directory({ services }) })
+    const notes = generated.findings.filter(({ code }) => code === 'generate.service-untold')
+    return { proof: generated.proof, names: notes.flatMap(({ message }) => message.match(/[\w-]+\/svc\/[\w-]+/g)) }
+  }
+
+  test('is told where it is not known, and proves nothing', () => {
+    const both = ['default/svc/kubernetes', 'shop/svc/web']
+    expect(told({ ports: [] })).toMatchObject({ names: both, proof: { connections: 2, allowed: 0, unknown: 2 } })
+    expect(told({ selector: null })).toMatchObject({ names: both, proof: { allowed: 0, unknown: 2 } })
+  })
+
+  test('is known by its port and its selector, or by its endpoints; Cilium has a word for the API server', () => {
+    expect(told({})).toMatchObject({ names: ['default/svc/kubernetes'], proof: { allowed: 1, unknown: 1 } })
+    const endpoints = [{ address: '203.0.113.9', ports: [{ protocol: 'TCP', port: 8080 }] }]
+    expect(told({ selector: null, endpoints })).toMatchObject({ names: ['default/svc/kubernetes'] })
+    expect(told({}, 'ciliumnetworkpolicy')).toMatchObject({ names: [], proof: { allowed: 2, unknown: 0 } })
+  })
+})

@@ -49,6 +49,27 @@ export function rulesOfPeer(surroundings: Surroundings, identity: PeerIdentity, 
   }
 }
 
+/**
+ * The Service of which nobody knows what is behind it, or at which port: its rule is written as the connection was seen, and policies
+ * are asked about another address or port.
+ */
+export function untoldService(
+  { index, kind }: Surroundings,
+  identity: PeerIdentity,
+  { isEgress, protocol, port }: Connection,
+): string | undefined {
+  if (!isEgress) return undefined
+  if (identity.kind === 'api-server') {
+    const isUntold = identity.isService && kind === 'networkpolicy' && index.apiServers.size === 0
+    return isUntold ? 'default/svc/kubernetes' : undefined
+  }
+  if (identity.kind !== 'service') return undefined
+  const { service, selector, namespace, name } = identity
+  const isTold =
+    selector === null ? (service?.endpoints.length ?? 0) > 0 : targetPortOf(service, { protocol, port }) !== undefined
+  return isTold ? undefined : `${namespace}/svc/${name}`
+}
+
 function rulePeerOf(surroundings: Surroundings, pod: SelectedPod): RuleOfPeer | undefined {
   const selection = selectionOf(surroundings, pod)
   if (selection === undefined) return undefined

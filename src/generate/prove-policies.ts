@@ -12,6 +12,7 @@ import { preparePolicies } from '#trace/policy/world'
 import { judgeEnds, newJudge, textOfRef } from '#verify/policy/audit-judge'
 import { nameOfWorkload, ownParty } from '#verify/policy/audit-parties'
 import { type Fact, factsOf, type Gathering } from './gather-flows'
+import { untoldService } from './peer-rules'
 import { type PolicyKind, policyName } from './policy-name'
 import { portText } from './rule-draft'
 import { type Surroundings, selectionOf } from './select-pods'
@@ -49,7 +50,9 @@ export function provePolicies(texts: readonly string[], { gathering, surrounding
     if (!fact.isAllowed) continue
     connections++
     const verdict = judgeEnds(judge, fact)
-    if (verdict.kind === 'allowed') allowed++
+    const isUntold = untoldService(surroundings, fact.peer.identity, fact) !== undefined
+    if (verdict.kind === 'allowed' && isUntold) unknown++
+    else if (verdict.kind === 'allowed') allowed++
     else if (verdict.kind === 'unknown' || !canBeMeant(surroundings, fact)) unknown++
     else if (denied.length < mostFaults) {
       const by = verdict.denials.flatMap(({ policies }) => policies.map(textOfRef)).join(' and ')

@@ -26,6 +26,7 @@ export type SelectedPod = {
 }
 
 export type Surroundings = {
+  readonly kind: PolicyKind
   readonly index: DirectoryIndex
   /** Whether policies of the kind can ask for a label. */
   readonly isSeen: (key: string) => boolean
@@ -41,7 +42,7 @@ export function surroundingsOf(index: DirectoryIndex, kind: PolicyKind): Surroun
   const filter = parseLabelFilter()
   // Cilium makes identities of some labels alone: what asks for another one selects nobody.
   const isSeen = kind === 'networkpolicy' ? () => true : (key: string) => isIdentityLabel(labelOf(key), filter)
-  return { index, isSeen, crowds: crowdsOf(index), known: new Map() }
+  return { kind, index, isSeen, crowds: crowdsOf(index), known: new Map() }
 }
 
 function labelOf(key: string): { readonly source: string; readonly key: string; readonly value: string } {
