@@ -1,4 +1,5 @@
 /** `policy show` on objects and a datapath that the test makes up: the sheet's cases 75 and 76, and who holds what. */
+import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
@@ -81,7 +82,12 @@ function nodeOf(both: { ingress: DirectionReading; egress: DirectionReading }, n
   return { mode: 'enforce', datapath }
 }
 
-async function show(text: string, node: OpenedNode, words: readonly string[] = ['--node', 'n1']) {
+async function show(
+  text: string,
+  node: OpenedNode,
+  words: readonly string[] = ['--node', 'n1'],
+  name = 'tenant/web-0',
+) {
   let [out, err, code] = ['', '', 0 as ExitCode]
   const io = {
     out: (said: string) => {
@@ -100,7 +106,7 @@ async function show(text: string, node: OpenedNode, words: readonly string[] = [
   }
   const program = new Command().exitOverride()
   addPolicyShowWith(program, { io, end, runOn: async () => 0 }, async () => node)
-  await program.parseAsync(['show', 'tenant/web-0', '--from', '-', ...words], { from: 'user' })
+  await program.parseAsync(['show', name, '--from', '-', ...words], { from: 'user' })
   return { out, err, code }
 }
 
@@ -199,4 +205,17 @@ test('an attachment that another node holds, or none, or nobody knows, is told a
     1,
     'there is no VPCAttachment and no EdgeAttachment tenant/web-0 in the input\n',
   ])
+})
+
+test('an edge link: chosen by the service, without a status, and closed where it is not admitted', async () => {
+  const sample = readFileSync('samples/traffic-policy/edge.yaml', 'utf8')
+  const words = ['--node', 'node-a']
+  const node = nodeOf({ ingress: egress, egress }, 'edge0')
+  const open = await show(sample, node, words, 'provider/resolver-0')
+  expect(open.out).toContain('attachment  EdgeAttachment provider/resolver-0\n')
+  expect(open.out).toContain('chosen by   EdgeService tenant/resolver\n')
+  expect(open.out).toContain('  policy    TrafficPolicy tenant/to-resolver, generation 1\n  status    -\n')
+  expect(open.out).toContain('  policy    default-deny-all (built in)\n  status    -\n')
+  const closed = await show(sample.replace('status: "True"', 'status: "False"'), node, words, 'provider/resolver-0')
+  expect(closed.out.match(/^ {2}policy {4}none: .+$/gm)).toHaveLength(2)
 })
