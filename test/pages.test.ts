@@ -1,5 +1,5 @@
 /**
- * docs/policies.md, docs/policies-from-flows.md, docs/traffic-policy.md, docs/cilium.md and the pages of docs/questions and outputs say what the commands on them print: each `sh` block is run, and the `text` block
+ * docs/policies.md, docs/policies-from-flows.md, docs/traffic-policy.md, docs/cilium.md, docs/path.md and the pages of docs/questions and outputs say what the commands on them print: each `sh` block is run, and the `text` block
  * after it is its output. Commands in running text, with placeholders, are run too. PORTOLAN_UPDATE_CASES=1 rewrites the blocks.
  */
 import { spawnSync } from 'node:child_process'
@@ -15,6 +15,7 @@ const pages = [
   'docs/policies-from-flows.md',
   'docs/traffic-policy.md',
   'docs/cilium.md',
+  'docs/path.md',
   ...['docs/questions', 'outputs'].flatMap((folder) =>
     readdirSync(join(root, folder))
       .filter((name) => name.endsWith('.md'))

@@ -14,6 +14,7 @@ test('an entry has what was sent and who answers', () => {
       reply: { source: '10.244.1.5', destination: '10.244.1.30', sourcePort: 8080, destinationPort: 51234 },
       isUnreplied: false,
       line: 1,
+      text: line,
     },
   ])
 })

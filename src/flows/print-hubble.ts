@@ -151,16 +151,18 @@ function policyDirection({ at, did }: WalkStep): 'INGRESS' | 'EGRESS' | undefine
   return told === undefined ? undefined : told === 'ingress' ? 'INGRESS' : 'EGRESS'
 }
 
-/** Of the row that decided, as bpf/lib/policy.h numbers it: by identity, by port, by both, by neither. */
+/** Of the row that decided, as bpf/lib/policy.h numbers it: of two that were found the longer one, then the identity's own. */
 function matchType({ lookups = [] }: WalkStep): number | undefined {
-  const row = lookups.findLast(({ map, value }) => /_policy_/.test(map) && value !== undefined)
+  const rows = lookups.flatMap(({ map, value }) => {
+    const [, identity, port] = (/_policy_/.test(map) && /^(?:Ingress|Egress): (\d+) (\S+) /.exec(value ?? '')) || []
+    if (identity === undefined || port === undefined) return []
+    return [{ hasIdentity: identity !== '0', length: /^\d/.test(port) ? 2 : port === 'ANY' ? 0 : 1 }]
+  })
+  const [first, second] = rows
+  const row = first !== undefined && second !== undefined && second.length > first.length ? second : first
   if (row === undefined) return undefined
-  const hasIdentity = !/\bANY\b|identity 0\b/.test(row.key)
-  const [, port = 'ANY'] = /(\S+)$/.exec(row.key) ?? []
-  const isExact = /^\d/.test(port)
-  const isProtocol = !isExact && port !== 'ANY'
-  if (hasIdentity) return isExact ? 2 : isProtocol ? 5 : 1
-  return isExact ? 3 : isProtocol ? 6 : 4
+  const [any = 0, protocol = 0, exact = 0] = row.hasIdentity ? [1, 5, 2] : [4, 6, 3]
+  return row.length === 2 ? exact : row.length === 1 ? protocol : any
 }
 
 function proxyPort({ because }: WalkStep): Readonly<Record<string, unknown>> {

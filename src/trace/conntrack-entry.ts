@@ -19,6 +19,8 @@ export type ConntrackEntry = {
   readonly reply: ConntrackTuple
   readonly isUnreplied: boolean
   readonly line: number
+  /** As it was printed. */
+  readonly text: string
 }
 
 export type ConntrackLines = { readonly entries: readonly ConntrackEntry[]; readonly badLines: readonly number[] }
@@ -55,7 +57,7 @@ function parseEntry(line: string, number: number): ConntrackEntry | undefined {
   if (original === undefined || reply === undefined) return undefined
   const state = words.slice(0, start).find((word) => /^[A-Z][A-Z0-9_]+$/.test(word))
   const isUnreplied = words.includes('[UNREPLIED]')
-  return { protocol, ...(state !== undefined && { state }), original, reply, isUnreplied, line: number }
+  return { protocol, ...(state !== undefined && { state }), original, reply, isUnreplied, line: number, text: line }
 }
 
 function parseTuple(words: readonly string[]): ConntrackTuple | undefined {
@@ -82,7 +84,7 @@ function portOf(text: string | undefined): number | undefined {
 const protocolNumbers: Readonly<Record<string, number>> = { tcp: 6, udp: 17, sctp: 132, icmp: 1, icmpv6: 58 }
 
 /** Seconds until the kernel forgets it, as the defaults of nf_conntrack_proto_*.c have it. */
-export function conntrackTimeout({ protocol, state, isUnreplied }: Omit<ConntrackEntry, 'line'>): number {
+export function conntrackTimeout({ protocol, state, isUnreplied }: Omit<ConntrackEntry, 'line' | 'text'>): number {
   const byState: Readonly<Record<string, number>> = {
     SYN_SENT: 120,
     SYN_RECV: 60,
@@ -94,7 +96,7 @@ export function conntrackTimeout({ protocol, state, isUnreplied }: Omit<Conntrac
   return protocol === 'udp' && !isUnreplied ? 120 : 30
 }
 
-export function printConntrackEntry(entry: Omit<ConntrackEntry, 'line'>): string {
+export function printConntrackEntry(entry: Omit<ConntrackEntry, 'line' | 'text'>): string {
   const { protocol, state, original, reply, isUnreplied } = entry
   const head = `${protocol.padEnd(8)} ${protocolNumbers[protocol] ?? 0} ${conntrackTimeout(entry)}`
   const words = [

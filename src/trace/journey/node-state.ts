@@ -4,7 +4,11 @@ import type { StateRow } from '#model/walk'
 import { type ConntrackEntry, type ConntrackTuple, printConntrackEntry } from '../conntrack-entry'
 import { answerOf, type Flight, isIcmp, packetProtocol } from './flight'
 
-export type NodeEntry = { readonly node: string; readonly entry: Omit<ConntrackEntry, 'line'>; readonly isNew: boolean }
+export type NodeEntry = {
+  readonly node: string
+  readonly entry: Omit<ConntrackEntry, 'line' | 'text'> & Partial<Pick<ConntrackEntry, 'text'>>
+  readonly isNew: boolean
+}
 
 /** A tracked packet goes on as its connection's first one did, or back the way that one came. */
 export type Tracked = NodeEntry & { readonly isReply: boolean; readonly translated: Flight }
@@ -77,5 +81,5 @@ export function answeredEntry(held: NodeEntry): NodeEntry {
 }
 
 export function stateRow({ node, entry, isNew }: NodeEntry): StateRow {
-  return { node, table: 'conntrack', row: printConntrackEntry(entry), isNew }
+  return { node, table: 'conntrack', row: entry.text ?? printConntrackEntry(entry), isNew }
 }

@@ -89,12 +89,14 @@ describe('what a walk would be seen as', () => {
     const { walk, rows } = seen(netOf([p2]), line('a', 'b', { verdict: 'FORWARDED' }), true)
     expect(walk.request.verdict.kind).toBe('allowed')
     const told = rows.map(({ flow }) =>
-      [flow.trace_observation_point ?? 'policy', flow.traffic_direction, flow.is_reply].join(' '),
+      [flow.trace_observation_point ?? `policy ${flow.policy_match_type}`, flow.traffic_direction, flow.is_reply].join(
+        ' ',
+      ),
     )
     expect(told).toEqual([
       'FROM_ENDPOINT TRAFFIC_DIRECTION_UNKNOWN ',
-      'policy EGRESS false',
-      'policy INGRESS false',
+      'policy 4 EGRESS false',
+      'policy 2 INGRESS false',
       'TO_ENDPOINT INGRESS false',
       'FROM_ENDPOINT TRAFFIC_DIRECTION_UNKNOWN ',
       'TO_ENDPOINT EGRESS true',
