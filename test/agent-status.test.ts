@@ -51,6 +51,18 @@ test('a heartbeat goes by its own entry’s age, not by the agent’s rounds: no
   expect([heartbeat(), world.writes.length]).toEqual(['2026-10-15T12:09:59Z', 3])
 })
 
+test('a clock that is set back puts neither a heartbeat nor the next round off', async () => {
+  world.kernel.attach('eth1')
+  await world.set(objects)
+  await world.start({ mode: 'enforce' })
+  await world.advance(60)
+  world.clock.set('2026-10-15T11:00:00Z')
+  await world.set(objects)
+  expect([world.writes.length, heartbeat()]).toEqual([2, '2026-10-15T11:00:00Z'])
+  await world.advance(300)
+  expect(heartbeat()).toBe('2026-10-15T11:05:00Z')
+})
+
 test('events that change nothing write nothing; lastTransitionTime moves with the state alone', async () => {
   world.kernel.attach('eth1')
   await world.set(objects)

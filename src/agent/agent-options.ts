@@ -18,9 +18,15 @@ export type AgentOptions = {
   /** Set at the start; without it the node's mode stays what it is. */
   readonly mode?: EnforcedMode
   /** Calls `wake` when interfaces or what is attached to them may have changed. */
-  readonly interfaces: (wake: (change: InterfaceChange) => void) => { readonly close: () => void }
+  readonly interfaces: (wake: (change: InterfaceChange) => void) => InterfaceWatch
   readonly clock: AgentClock
   readonly log: AgentLog
+}
+
+export type InterfaceWatch = {
+  /** Watches what could not be watched before. */
+  readonly refresh: () => void
+  readonly close: () => void
 }
 
 export type InterfaceChange = {

@@ -1,5 +1,5 @@
 /** The kernel's datapath as the agent opens it, and word of interfaces that come and go beside it. */
-import { type FSWatcher, watch } from 'node:fs'
+import { existsSync, type FSWatcher, watch } from 'node:fs'
 import { Failure } from '#base/failure'
 import type { NodeMode } from '#enforce/node-view'
 import { openDatapath } from '#kernel/datapath'
@@ -43,6 +43,7 @@ export function modeOfKernel({ folder, native }: KernelPlace): NodeMode {
  * other. Either may be missing: then the agent's own second looks find what came and went.
  */
 export function watchInterfaces({ folder, native }: KernelPlace, log: AgentLog): AgentOptions['interfaces'] {
+  const folders = foldersOf(folder)
   return (wake) => {
     const links = attempt(log, () =>
       watchLinks(native(), (event) => {
@@ -51,23 +52,37 @@ export function watchInterfaces({ folder, native }: KernelPlace, log: AgentLog):
       }),
     )
     let pins: FSWatcher | undefined
-    // The folder is there once a datapath has been opened.
-    const watchPins = (): FSWatcher => {
-      const watcher = watch(foldersOf(folder).links, { persistent: false }, () => wake({ mayBeGone: false }))
-      watcher.on('error', () => watcher.close())
-      return watcher
+    /** The folder is there once a datapath has been opened, and goes with its bpffs. */
+    const watchPins = (): void => {
+      if (pins !== undefined || !existsSync(folders.links)) return
+      const watcher = watchFolder(folders.links, () => {
+        if (!existsSync(folders.links)) forget()
+        wake({ mayBeGone: false })
+      })
+      const forget = (): void => {
+        watcher?.close()
+        pins = undefined
+      }
+      watcher?.on('error', forget)
+      pins = watcher
     }
-    try {
-      pins = watchPins()
-    } catch {
-      log.debug('the folder of pinned links is not watched: it is not there yet')
-    }
+    watchPins()
     return {
+      refresh: watchPins,
       close() {
         links?.close()
         pins?.close()
       },
     }
+  }
+}
+
+/** Where the system gives no more watches, a second look finds what was attached. */
+function watchFolder(folder: string, changed: () => void): FSWatcher | undefined {
+  try {
+    return watch(folder, { persistent: false }, changed)
+  } catch {
+    return undefined
   }
 }
 

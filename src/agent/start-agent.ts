@@ -40,6 +40,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let wanted: readonly WantedInterface[] = []
   let plan: NodePlan | undefined
   let resyncAt = clock.now()
+  let passedAt = 0
   let mayBeGone = true
   let counterReadErrors = 0
   let told: ReadonlySet<string> = new Set()
@@ -71,6 +72,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   async function pass(): Promise<number> {
     const now = clock.now()
     holder.retry(now)
+    // A clock that was set back must not put the next round off by as much.
+    if (now < passedAt) resyncAt = now
+    passedAt = now
+    interfaces.refresh()
     if (read === undefined) return holder.nextTry() ?? now + resyncMs
     const isResync = now >= resyncAt
     if (isResync) {

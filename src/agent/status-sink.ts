@@ -1,6 +1,7 @@
 /** Where a node's entries go: an API server, or a folder of files that stand for its patches. */
 import { readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { Failure } from '#base/failure'
 import { makeStatusFolder, writeStatusFile } from '#sources/write-status-file'
 import { readStatusPatch, type StatusObject, type StatusPatch, statusFilePath, statusFolderOf } from '#wire/status-file'
 
@@ -25,7 +26,7 @@ export function statusFiles(folder: string, node: string): StatusSink {
   return {
     load: async () => {
       makeStatusFolder(own)
-      return readdirSync(own, { recursive: true, encoding: 'utf8' })
+      return orFailure(own, () => readdirSync(own, { recursive: true, encoding: 'utf8' }))
         .filter((name) => name.endsWith('.json'))
         .flatMap((name) => readPatch(join(own, name)))
     },
@@ -34,7 +35,7 @@ export function statusFiles(folder: string, node: string): StatusSink {
     },
     remove: async (object) => {
       const path = join(folder, statusFilePath(node, object))
-      rmSync(path, { force: true })
+      orFailure(path, () => rmSync(path, { force: true }))
       try {
         rmdirSync(dirname(path))
       } catch {
@@ -51,5 +52,14 @@ function readPatch(path: string): readonly StatusPatch[] {
     return reading.kind === 'patch' ? [reading.patch] : []
   } catch {
     return []
+  }
+}
+
+function orFailure<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new Failure('input.unreadable', `the status ${path} is out of reach: ${reason}; check --status`, cause)
   }
 }

@@ -20,6 +20,8 @@ test('a status file reads back as it was written', () => {
   const patch = printStatusPatch(binding, entry)
   expect(readStatusPatch(JSON.parse(JSON.stringify(patch)))).toEqual({ kind: 'patch', patch })
   expect(statusFilePath('n1', binding)).toBe('portolan-agent-n1/trafficpolicybindings/tenant/web-0.json')
+  const outside = statusFilePath('n1', { namespace: '..', name: '..' })
+  expect(outside).toBe('portolan-agent-n1/trafficpolicybindings/%2E%2E/...json')
 })
 
 test('what no agent writes is refused with what is wrong', () => {

@@ -36,7 +36,12 @@ export function printStatusPatch({ namespace, name, uid }: StatusObject, entry: 
 
 /** Below the status folder: `portolan-agent-NODE/trafficpolicybindings/NAMESPACE/NAME.json`. */
 export function statusFilePath(node: string, { namespace, name }: StatusObject): string {
-  return `${statusFolderOf(node)}/${namespace}/${name}.json`
+  return `${statusFolderOf(node)}/${asFolder(namespace)}/${name}.json`
+}
+
+/** No API server takes a namespace of dots, but a file may hold one, and it must not lead out of the folder. */
+function asFolder(namespace: string): string {
+  return namespace.replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
 }
 
 /** The folder of one agent's files: its field manager, as a folder's name. */

@@ -111,7 +111,7 @@ export function agentWorld(kernel: NodeKernel, node = 'n1'): AgentWorld {
         modeWithout: () => 'unknown',
         interfaces(next) {
           wake = next
-          return { close: () => (wake = undefined) }
+          return { refresh: () => {}, close: () => (wake = undefined) }
         },
         clock,
         log: listener(logged),
