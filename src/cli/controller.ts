@@ -75,18 +75,21 @@ async function runOnce(io: Io, store: ObjectStore, output: 'text' | 'wide' | 'js
   const { surveyConditions } = await import('#enforce/condition-survey')
   const { patchOf } = await import('#controller/start-controller')
   const { printConditionTables } = await import('./print-conditions')
-  const { cluster, findings } = await store.read()
+  const { cluster, findings, isPartial } = await store.read()
   printFindings(io, findings)
   const { objects } = surveyConditions(cluster, Date.now())
-  for (const one of objects) if (one.isChanged) await store.apply(patchOf(one))
+  if (isPartial)
+    io.err('a part of the objects cannot be read, so that these answers may be wrong; nothing is written\n')
+  else for (const one of objects) if (one.isChanged) await store.apply(patchOf(one))
+  const code = isPartial ? 3 : 0
   if (output === 'text' || output === 'wide') {
     io.out(printConditionTables(objects, cluster, output === 'wide'))
     if (objects.length === 0) io.err('the input has no TrafficPolicy, no TrafficPolicyBinding and no EdgeService\n')
-    return 0
+    return code
   }
   const list = { apiVersion: 'v1', kind: 'List', items: objects.map(patchOf) }
   io.out(output === 'json' ? `${JSON.stringify(list, undefined, 2)}\n` : dump(list, { noRefs: true, lineWidth: 120 }))
-  return 0
+  return code
 }
 
 async function runUntilInterrupted(

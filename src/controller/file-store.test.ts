@@ -98,6 +98,17 @@ test('the conditions of an object that is gone go too, and a half-written or for
   expect(existsSync(broken)).toBe(true)
 })
 
+test('52: of a file that is broken in part nothing is concluded, and nothing is dropped', async () => {
+  const place = setUp()
+  run(place)
+  await until(() => enforcingOf(place.status), 'False/Pending')
+  await controllers.pop()?.stop()
+  writeFileSync(place.from, `${binding.split('---\n')[0]}---\nkind: [\n`)
+  const read = await openFileStore({ ...place, from: [place.from] }).read()
+  expect([read.isPartial, read.cluster.trafficPolicyBindings.size]).toEqual([true, 0])
+  expect(existsSync(ownFile(place.status))).toBe(true)
+})
+
 test('read once: the statuses of all are in the objects', async () => {
   const place = setUp()
   agentWrites(place.status, 'n1')

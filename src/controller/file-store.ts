@@ -32,8 +32,9 @@ export function openFileStore(options: FileStoreOptions): ObjectStore {
       const { value, findings } = await readFrom(from, options)
       const said = status === undefined ? nothingSaid : readStatusFolder(status)
       for (const trouble of said.troubles) options.say?.(trouble)
-      if (status !== undefined) dropLost(status, value, said)
-      return { cluster: mergeStatuses(value, said), findings, isPartial: false }
+      const isPartial = findings.some(({ code }) => unreadCodes.includes(code))
+      if (status !== undefined && !isPartial) dropLost(status, value, said)
+      return { cluster: mergeStatuses(value, said), findings, isPartial }
     },
     watch: (handlers) => startWatch(options, handlers),
     async apply(patch) {
@@ -42,6 +43,8 @@ export function openFileStore(options: FileStoreOptions): ObjectStore {
   }
 }
 
+/** Objects may stand in what they tell of. */
+const unreadCodes = ['source.unreadable-file', 'manifest.broken-document']
 const nothingSaid = { nodes: [], conditions: [], troubles: [] }
 
 function startWatch(options: FileStoreOptions, handlers: WatchHandlers): Watch {
@@ -75,8 +78,8 @@ function startWatch(options: FileStoreOptions, handlers: WatchHandlers): Watch {
       for (const trouble of said.troubles) if (!told.has(trouble)) handlers.tell(trouble)
       told.clear()
       for (const trouble of said.troubles) told.add(trouble)
-      if (!read.isPartial) dropLost(folder, read.cluster, said)
       handlers.take({ ...read, cluster: mergeStatuses(read.cluster, said) })
+      if (!read.isPartial) dropLost(folder, read.cluster, said)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       handlers.tell(error.message)
@@ -115,6 +118,11 @@ function dropLost(folder: string, cluster: Cluster, { conditions }: Pick<Said, '
   }
   for (const { kind, metadata } of conditions) {
     if (kinds[kind].has(`${metadata.namespace}/${metadata.name}`)) continue
-    rmSync(join(folder, conditionFilePath({ kind, metadata })), { force: true })
+    const path = join(folder, conditionFilePath({ kind, metadata }))
+    try {
+      rmSync(path, { force: true })
+    } catch (cause) {
+      throw new Failure('input.unreadable', `${path} cannot be removed: ${(cause as Error).message}`, cause)
+    }
   }
 }
