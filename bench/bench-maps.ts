@@ -1,4 +1,4 @@
-/** The rows about Cilium's maps: all of one node against `JSON.parse` of the objects, and a thousand Maglev tables. */
+/** The rows about Cilium's maps: all of one node against `JSON.parse` of the objects, a path by them, and a thousand Maglev tables. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { bigCilium } from './big-cilium'
 
@@ -35,6 +35,7 @@ export function benchMaps({ rounds, file, run, say }: MapsBench): readonly (read
     memory,
   ]
   const tables = of(maps, 'maglev')
+  const walk = of(maps, 'path')
   return [
     row(
       `5,000 pods, 1,000 Services, 300 policies (${megabytes} MB of JSON) → all maps of a node`,
@@ -44,6 +45,14 @@ export function benchMaps({ rounds, file, run, say }: MapsBench): readonly (read
     ),
     row('the same, and their bytes and text', of(maps, 'maps', 'dump'), '', ''),
     row('the same, with objects and slices', of(maps, 'objects', 'slices', 'maps', 'dump'), '', ''),
+    [
+      'a path between pods of two nodes and back, once their maps are there',
+      `${walk.toFixed(2)} ms`,
+      '5.00 ms',
+      (walk / 5).toFixed(2),
+      '1',
+      '',
+    ],
     ['1,000 Maglev tables of 16,381 rows, against 2 s', seconds(tables), '2.00 s', (tables / 2000).toFixed(2), '1', ''],
   ]
 }

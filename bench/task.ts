@@ -1,5 +1,6 @@
 /** One measured step in a process of its own: prints milliseconds and peak memory as JSON. */
 import { readFileSync } from 'node:fs'
+import { type Ip, parseIp } from '#base/ip'
 import { dumpMaps } from '#compile/cilium/dump-maps'
 import { defaultMaglevSeed, maglevTable, parseMaglevSeed } from '#compile/cilium/maglev'
 import { nodeMaps } from '#compile/cilium/node-maps'
@@ -18,6 +19,10 @@ import { generatePolicies } from '#generate/generate-policies'
 import { buildCluster } from '#manifests/build-cluster'
 import { parseManifestText } from '#manifests/parse-text'
 import type { Cluster } from '#model/cluster'
+import type { EndpointSlice } from '#model/endpoint-slice'
+import type { Pod } from '#model/pod'
+import { prepareCilium } from '#trace/cilium/cilium-net'
+import { walkCilium } from '#trace/cilium/walk-cilium'
 import { decide } from '#trace/policy/decide'
 import { kubernetesSemantics } from '#trace/policy/k8s-semantics'
 import { classOf, type PolicyWorld, preparePolicies } from '#trace/policy/world'
@@ -59,6 +64,10 @@ if (step === 'maps') {
   const maps = timed('maps', () => nodeMaps(cluster, { node: 'node-1', slices }))
   timed('dump', () => dumpMaps(maps))
   timed('maglev', maglevTables)
+  const walks = pathsBetween(cluster, slices)
+  walks()
+  const count = timed('paths', walks)
+  times.path = (times.paths ?? 0) / count
 }
 
 if (step === 'policies') {
@@ -106,6 +115,31 @@ function maglevTables(): void {
       return { id, address: `10.${16 + (id >> 16)}.${(id >> 8) & 255}.${id & 255}:8080/TCP`, weight: 100 }
     })
     maglevTable(backends, options)
+  }
+}
+
+/** Every pod of one node to ten of another, each with its answer; loads both nodes' maps. */
+function pathsBetween(cluster: Cluster, slices: readonly EndpointSlice[]): () => number {
+  const net = prepareCilium(cluster, { slices })
+  const on = (name: string): readonly Pod[] => [...cluster.pods.values()].filter(({ nodeName }) => nodeName === name)
+  const ipOf = ({ podIPs }: Pod): Ip => parseIp(podIPs[0] ?? '') ?? { family: 'ipv4', words: [0] }
+  const [sources, targets] = [on('node-1'), on('node-2').slice(0, 10)]
+  return () => {
+    let count = 0
+    for (const pod of sources) {
+      for (const target of targets) {
+        walkCilium(net, {
+          source: { ip: ipOf(pod), pod, node: 'node-1' },
+          destination: { ip: ipOf(target), pod: target, node: 'node-2' },
+          protocol: 'TCP',
+          sourcePort: 43210,
+          port: 8080,
+          isReplyWanted: true,
+        })
+        count++
+      }
+    }
+    return count
   }
 }
 

@@ -23,6 +23,8 @@ export type CiliumNet = {
   readonly nodeNames: readonly string[]
   /** Undefined for a node that the input does not have. */
   readonly node: (name: string) => NodeTables | undefined
+  /** Its maps are there already. */
+  readonly isLoaded: (name: string) => boolean
   /** The node that answers for an address: its own, its router's, and those it lends as a gateway. */
   readonly nodeOfAddress: (ip: Ip) => string | undefined
   /** The node of a pod's address, by its range and then by the pod itself. */
@@ -76,12 +78,13 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     path,
     nodeNames,
     node,
+    isLoaded: (name) => known.has(name),
     nodeOfAddress: (ip) => holders.get(printIp(ip)) ?? gatewayOf(cluster, node, ip),
     nodeOfPod: podNodes(cluster),
     router: (name, family) => ofType(name, 'CiliumInternalIP', family) ?? firstOfRange(cluster, name, family),
     internalIp: (name, family) => ofType(name, 'InternalIP', family),
     identityName: identityNames(known),
-    findings: () => uniqueFindings([...told, ...[...known.values()].flatMap(({ maps }) => maps.findings)]),
+    findings: gatherFindings(known, told),
   }
 }
 
@@ -171,6 +174,17 @@ function addNames(names: Map<number, string>, { maps: { world } }: NodeTables): 
   }
   for (const { number, prefix } of world.identities.prefixes.identities) {
     names.set(number, `${printIp(prefix.ip)}/${prefix.length}`)
+  }
+}
+
+/** Gathered anew when a packet has met another node. */
+function gatherFindings(known: ReadonlyMap<string, NodeTables>, told: readonly Finding[]): CiliumNet['findings'] {
+  let [count, gathered] = [-1, told]
+  return () => {
+    if (count === known.size) return gathered
+    count = known.size
+    gathered = uniqueFindings([...told, ...[...known.values()].flatMap(({ maps }) => maps.findings)])
+    return gathered
   }
 }
 

@@ -1,7 +1,8 @@
 /** One packet through Cilium's nodes by their maps, program by program, and its answer back with the state that is left. */
-import { printIp } from '#base/ip'
+import { parseEndpoint, printIp } from '#base/ip'
+import { countOf } from '#base/text'
 import { keyOf } from '#model/meta'
-import type { Reason, Verdict } from '#model/trace'
+import type { Reason, Target, Verdict } from '#model/trace'
 import type { Leg, StateRow, Walk, WalkQuestion } from '#model/walk'
 import { printShare } from '../print-trace'
 import type { CiliumNet } from './cilium-net'
@@ -50,16 +51,18 @@ function rowKey({ node, table, row }: StateRow): string {
 
 type Followed = { readonly untouched: CiliumState; readonly request: Draft; readonly went: Ending }
 
-/** How many of a Service's other backends are followed. */
-const mostOthers = 32
+/** Backends that are followed beside the chosen one, and nodes whose maps are computed for them. */
+const most = { others: 32, nodes: 8 } as const
 
 /** Backends that chance may choose as well, and how they fare where that is another fate. */
 function otherFates(net: CiliumNet, question: WalkQuestion, { untouched, request, went }: Followed): readonly Reason[] {
+  const { targets } = request
+  if (targets.length < 2) return []
   const own = fateText(went)
-  const followed = question.backend ?? request.targets[0]?.address
-  const others = request.targets.filter(({ address }) => address !== followed).slice(0, mostOthers)
-  if (request.targets.length < 2) return []
-  return others.flatMap(({ address, share }) => {
+  const passed = new Set(request.steps.map(({ packet }) => packet.destination))
+  const others = targets.filter(({ address }) => !passed.has(address))
+  const near = nearOnes(net, others)
+  const reasons = near.flatMap(({ address, share }) => {
     const asked = { ...question, backend: address }
     const draft = newDraft(net, asked, untouched.copy(), packetOf(asked))
     const ending = run(draft, start(draft))
@@ -67,6 +70,21 @@ function otherFates(net: CiliumNet, question: WalkQuestion, { untouched, request
     if (fate === own) return []
     const sentence = `${printShare(share)} go to ${address} instead and are ${fate}: ${ending.verdict.because[0].sentence}`
     return [{ ...ending.verdict.because[0], code: 'cilium.other-backend', sentence }]
+  })
+  if (near.length === others.length) return reasons
+  const sentence = `${countOf(others.length - near.length, 'other backend')} on more nodes are not followed; name one with --backend`
+  return [...reasons, { code: 'cilium.other-backends', sentence }]
+}
+
+function nearOnes(net: CiliumNet, others: readonly Target[]): readonly Target[] {
+  const nodes = new Set<string>()
+  return others.slice(0, most.others).filter(({ address }) => {
+    const ip = parseEndpoint(address)?.ip
+    const name = ip === undefined ? undefined : (net.nodeOfAddress(ip) ?? net.nodeOfPod(ip))
+    if (name === undefined || net.isLoaded(name) || nodes.has(name)) return true
+    if (nodes.size >= most.nodes) return false
+    nodes.add(name)
+    return true
   })
 }
 
