@@ -66,7 +66,9 @@ function asListen(text: string): Listen {
   if (text === 'none') return 'none'
   const parsed = parseEndpoint(text.replace(/^localhost:/, '127.0.0.1:'))
   if (parsed?.port !== undefined) return { address: printIp(parsed.ip), port: parsed.port }
-  throw new InvalidArgumentError('write IP:PORT such as 127.0.0.1:9179, [IP]:PORT for IPv6, or none.')
+  throw new InvalidArgumentError(
+    `"${text}" is no address: write IP:PORT such as 127.0.0.1:9179, [IP]:PORT for IPv6, or none.`,
+  )
 }
 
 async function runAgent(io: Io, flags: AgentFlags): Promise<ExitCode> {
