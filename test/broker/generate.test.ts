@@ -162,7 +162,7 @@ test.each([
   }
   const pod = { namespace: 'shop', name: 'db-1', labels: { app: 'db' }, port: 3306 }
   const server = await listen((path, response) => {
-    if (!path.startsWith('/api/v1/flows')) return response.end()
+    if (/^\/api\/v1\/(pods|services)/.test(path)) return response.end()
     response.write(
       `${JSON.stringify({ ...row, pod, peer: { address: '10.244.1.11', outcome: { kind: 'never-held' } } })}\n${rest}`,
     )
