@@ -178,6 +178,25 @@ test('44: a row that cannot be read is left out of the view and counted; the oth
   expect(world.agent().view().counterReadErrors).toBe(2)
 })
 
+test('programs of what is attached meanwhile are held as soon as it is heard of, and not again at each pass', async () => {
+  world.kernel.attach('eth1')
+  await world.set(objects)
+  let held = 0
+  await world.start({
+    mode: 'enforce',
+    open: () => {
+      const datapath = world.kernel.open()
+      return { ...datapath, hold: () => void held++ }
+    },
+  })
+  expect(held).toBe(1)
+  await world.set([...objects, policy('other')])
+  expect(held).toBe(1)
+  world.kernel.attach('eth2')
+  await world.hear({ mayBeGone: false })
+  expect(held).toBe(2)
+})
+
 test('an error that nobody thought of ends one pass, not the agent', async () => {
   world.kernel.attach('eth1')
   await world.set(objects)

@@ -25,12 +25,14 @@ export type PassFacts = {
 export type Memory = {
   readonly book: NameBook
   readonly unreadable: Set<number>
+  /** Lifetimes whose links are held. */
+  tokens: ReadonlySet<bigint>
   /** By place. */
   readonly failures: Map<string, string>
 }
 
 export function newMemory(): Memory {
-  return { book: new Map(), unreadable: new Set(), failures: new Map() }
+  return { book: new Map(), unreadable: new Set(), tokens: new Set(), failures: new Map() }
 }
 
 export type InterfaceState = {
@@ -50,6 +52,7 @@ export function reconcile(facts: PassFacts): Pass {
   if (datapath === undefined) return finish(planWithoutDatapath(wanted, why), nothingDone)
   dropGone(facts, datapath)
   const rows = readRows(datapath)
+  holdNew(facts, datapath, rows)
   const boundAt = askOnce(datapath)
   noteUnreadable(facts, boundAt, rows)
   const { isPartial, isResync } = facts
@@ -72,7 +75,13 @@ function finish(plan: NodePlan, { failures }: CarriedOut): Pass {
 function dropGone({ looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
   if (!looksForGone) return
   for (const { name, slot } of datapath.dropGone()) log.info({ interface: name, slot }, 'an interface is gone')
-  datapath.hold()
+}
+
+/** What others attached meanwhile keeps its programs from now on, even if the bpffs goes. */
+function holdNew({ memory }: PassFacts, datapath: AgentDatapath, rows: readonly NodeRow[]): void {
+  const { tokens } = memory
+  memory.tokens = new Set(rows.map(({ token }) => token))
+  if (rows.some(({ token }) => !tokens.has(token))) datapath.hold()
 }
 
 function readRows(datapath: AgentDatapath): readonly NodeRow[] {
