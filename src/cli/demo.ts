@@ -37,10 +37,14 @@ export function addDemo(program: Command, context: CommandContext): void {
       if (flags.data !== undefined) requireFolder(dirname(resolve(flags.data)), '--data')
       const interrupted = flags.once === true ? undefined : interruption()
       const folder = makeFolder()
+      const remove = (): void => rmSync(folder, { recursive: true, force: true })
+      // Who reads the output may have gone: then the program ends where it stands.
+      process.once('exit', remove)
       try {
         await runDemo(context, { ...listen, folder, data: flags.data ?? join(folder, 'data'), interrupted })
       } finally {
-        rmSync(folder, { recursive: true, force: true })
+        process.off('exit', remove)
+        remove()
       }
       context.end(0)
     })

@@ -1,6 +1,6 @@
 /** The demo: what `npm run demo -- --once` prints, that a day is counted once, and that without `--once` it stays up. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,8 +21,14 @@ function isCrowded(): boolean {
 
 type Ended = { readonly out: string; readonly err: string; readonly code: number | null }
 
-function startDemo(args: readonly string[]): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
-  const child = spawn(process.execPath, ['bin/portolan.js', 'demo', ...args], { cwd: root })
+function startDemo(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
+  const child = spawn(process.execPath, ['bin/portolan.js', 'demo', ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+  })
   let [out, err] = ['', '']
   child.stdout?.on('data', (chunk: Buffer) => {
     out += chunk.toString()
@@ -100,6 +106,16 @@ test('the day is counted once, however often it is played into one database', as
   expect(tables[1]).toBe(tables[0])
   rmSync(folder, { recursive: true, force: true })
 })
+
+test('nothing is left of it where nobody reads on', async () => {
+  buildProgram()
+  const folder = mkdtempSync(join(tmpdir(), 'portolan-demo-test-'))
+  const { child, ended } = startDemo(['--once'], { TMPDIR: folder })
+  child.stdout?.once('data', () => child.stdout?.destroy())
+  await ended
+  expect(readdirSync(folder)).toEqual([])
+  rmSync(folder, { recursive: true, force: true })
+}, 120_000)
 
 test('without --once it stays up until it is interrupted, and tells where', async () => {
   buildProgram()
