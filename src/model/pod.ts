@@ -52,13 +52,15 @@ export type NamedPort = { readonly name: string; readonly protocol: Protocol; re
 
 /** Of containers, and of init containers that keep running; of one name and protocol the first counts. */
 export function namedPorts({ containers, initContainers }: Pod): readonly NamedPort[] {
-  const found = new Map<string, NamedPort>()
-  const running = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always')
-  for (const { ports } of [...containers, ...running]) {
-    for (const { name, protocol, containerPort } of ports) {
-      const key = `${protocol} ${name}`
-      if (name !== undefined && !found.has(key)) found.set(key, { name, protocol, port: containerPort })
-    }
+  const found: NamedPort[] = []
+  for (const { ports } of containers) addNamedPorts(found, ports)
+  for (const { ports, restartPolicy } of initContainers) if (restartPolicy === 'Always') addNamedPorts(found, ports)
+  return found
+}
+
+function addNamedPorts(found: NamedPort[], ports: readonly ContainerPort[]): void {
+  for (const { name, protocol, containerPort } of ports) {
+    if (name === undefined || found.some((one) => one.name === name && one.protocol === protocol)) continue
+    found.push({ name, protocol, port: containerPort })
   }
-  return [...found.values()]
 }

@@ -72,13 +72,16 @@ function tellTwice(
 function rowsOf(world: NodeWorld, policy: CiliumEgressGatewayPolicy): readonly EgressRow[] {
   if (isInvalid(world, policy)) return []
   const selectors = policy.selectors.map((selector) => ({ nodes: selector.nodes, wanted: wantedLabels(selector) }))
+  const asksNodes = policy.selectors.some(({ nodes }) => nodes !== undefined)
   const known = new Map<LabelSet, boolean>()
-  const pods = world.pods.filter((pod) => {
-    const asked = policy.selectors.some(({ nodes }) => nodes !== undefined) ? undefined : known.get(pod.labels)
-    const isSelected = asked ?? selectors.some((selector) => selects(world, selector, pod))
-    known.set(pod.labels, isSelected)
-    return isSelected
-  })
+  const isSelected = (pod: PodEndpoint): boolean => {
+    const asked = asksNodes ? undefined : known.get(pod.labels)
+    if (asked !== undefined) return asked
+    const found = selectors.some((selector) => selects(world, selector, pod))
+    if (!asksNodes) known.set(pod.labels, found)
+    return found
+  }
+  const pods = world.pods.filter(isSelected)
   return families(world).flatMap((family) => {
     const ranges = rangesOf(policy, family)
     if (!ranges.some(({ isExcluded }) => !isExcluded)) return []

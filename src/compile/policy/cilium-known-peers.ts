@@ -25,13 +25,14 @@ export function knownPeers(identities: CiliumIdentities): KnownPeers {
   const narrow = new Map<number, KnownPeer[]>()
   for (const peer of all) {
     const { labels, prefix } = peer.identity
-    for (const [key, same] of labels.byKey) {
+    labels.byKey.forEach((same, key) => {
       add(byLabel, key, peer)
       // Two labels of one key and value differ in their source alone.
-      for (const [at, { value }] of same.entries()) {
+      for (let at = 0; at < same.length; at++) {
+        const value = same[at]?.value
         if (at === 0 || same[at - 1]?.value !== value) add(byLabel, `${key}=${value}`, peer)
       }
-    }
+    })
     const block = prefix === undefined ? undefined : blockOf(prefix)
     if (block !== undefined) add(narrow, block, peer)
   }
