@@ -25,12 +25,14 @@ function lifeline({ node, device, hook, program }: WalkPlace): string {
 function drawLeg({ steps, verdict, drop }: Leg, names: ReadonlyMap<string, string>, title: string): readonly string[] {
   const lines: string[] = []
   let last: string | undefined
+  let sent = steps[0]?.packet
   for (const { at, did, because, packet } of steps) {
     const name = names.get(lifeline(at)) ?? ''
     if (last === undefined) lines.push(`  Note over ${name}: ${title} ${safe(packetText(packet))}`)
-    else if (last !== name) lines.push(`  ${last}->>${name}: ${safe(packetText(packet))}`)
+    else if (last !== name) lines.push(`  ${last}->>${name}: ${safe(packetText(sent ?? packet))}`)
     lines.push(`  Note over ${name}: ${safe(did)}<br/>${safe(because)}`)
     last = name
+    sent = packet
   }
   if (last === undefined) return lines
   const number = drop === undefined ? '' : ` ${drop.number} ${drop.name}`

@@ -90,7 +90,7 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
 
 /** What keeps the agent from starting; packets are walked as if it had. */
 function settingFindings(
-  { isTunnel, tunnelProtocol, families }: DatapathSettings,
+  { isTunnel, tunnelProtocol, families, hasEgressGateway, replacesKubeProxy }: DatapathSettings,
   path: PathSettings,
 ): readonly Finding[] {
   const findings: Finding[] = []
@@ -101,6 +101,11 @@ function settingFindings(
     findings.push(
       pathFinding('path.native-range', { message, path: `data["${keys[0]}"]`, hint: `set ${listOf(keys)}` }),
     )
+  }
+  if (hasEgressGateway && !(path.isBpfMasquerade && replacesKubeProxy)) {
+    const message =
+      'enable-egress-gateway needs enable-bpf-masquerade and kube-proxy-replacement: the agent does not start'
+    findings.push(pathFinding('path.egress-masquerade', { message, path: 'data["enable-egress-gateway"]' }))
   }
   const isCarried = path.dispatch === 'geneve' ? !isTunnel || tunnelProtocol === 'geneve' : !isTunnel
   if (path.mode !== 'snat' && !isCarried) {

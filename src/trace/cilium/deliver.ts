@@ -3,7 +3,7 @@ import { identityNumbers } from '#compile/identities/numbers'
 import { askPolicy } from './ask-policy'
 import { addressText, destinationText } from './flow-packet'
 import { type Delivery, end, type Next } from './next'
-import type { NodeTables } from './node-tables'
+import { type NodeTables, worldOf } from './node-tables'
 import { reverseByNumber } from './reverse-nat'
 import { backAtSocket } from './socket-lb'
 import { type CtAnswer, createCt, ctFlags, ctSentence, kernelKey, lookUpCt, nodePortRow } from './state-tables'
@@ -126,7 +126,7 @@ export function toHost(draft: Draft, node: NodeTables, identity: number): Next {
       ['translated the destination back', 'the kernel’s connection tracking knows the masqueraded connection'],
       written,
     )
-    return { kind: 'from-host', node, identity: identityNumbers.world }
+    return { kind: 'from-host', node, identity: worldOf(node, draft.packet.source) }
   }
   tell(draft, at, [
     'handed it to the host',

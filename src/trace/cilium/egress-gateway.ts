@@ -5,7 +5,7 @@ import { identityNumbers, isInCluster } from '#compile/identities/numbers'
 import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
 import { end, type Next } from './next'
-import type { NodeTables } from './node-tables'
+import { type NodeTables, worldOf } from './node-tables'
 import { tunnelTo } from './routes'
 import { type Draft, drop, tell, unknown } from './walk-draft'
 
@@ -84,7 +84,7 @@ export function answerThroughGateway(draft: Draft, node: NodeTables, at: WalkPla
     return end(unknown(draft, at, 'cilium.no-tunnel', `no row tells the node of ${printIp(packet.destination)}`))
   }
   const { device = '', hook, program = '' } = at
-  const identity = identityNumbers.world
+  const identity = worldOf(node, packet.source)
   const why = 'it answers a connection of the egress gateway: back to the pod’s node'
   return {
     kind: 'encapsulate',

@@ -12,6 +12,10 @@ export const pathFindings = {
     meaning:
       'The way in which DSR carries a Service’s address does not go with the tunnel, so that the agent does not start.',
   },
+  'path.egress-masquerade': {
+    severity: 'error',
+    meaning: 'Egress gateways are on without what they need, so that the agent does not start.',
+  },
   'path.state-unread': { severity: 'warning', meaning: 'Rows of a given state cannot be read; the others count.' },
   'path.state-node': {
     severity: 'warning',

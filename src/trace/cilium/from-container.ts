@@ -2,7 +2,6 @@
 import { type Ip, isSameIp, parseIp, printIp } from '#base/ip'
 import type { ServiceRow } from '#compile/cilium/lb-rows'
 import type { LocalEndpoint } from '#compile/cilium/node-world'
-import { worldNumber } from '#compile/cilium/render-ipcache'
 import { serviceFlags } from '#compile/cilium/service-flags'
 import { isAtLeast } from '#model/cilium-version'
 import type { MapLookup, WalkPlace } from '#model/walk'
@@ -11,7 +10,7 @@ import { requestGateway } from './egress-gateway'
 import { findService, hasFlag } from './find-service'
 import { isIcmp, rewriteDestination, rewriteSource, sourceText } from './flow-packet'
 import { end, type Next } from './next'
-import type { NodeTables } from './node-tables'
+import { type NodeTables, worldOf } from './node-tables'
 import { reverseFromBackend } from './reverse-nat'
 import { isOwnRange, tunnelTo } from './routes'
 import { noBackend, selectBackend } from './select-backend'
@@ -101,8 +100,7 @@ function track(draft: Draft, node: NodeTables, at: WalkPlace, { endpoint, balanc
   tell(draft, at, [`asked connection tracking: ${ct.result}`, ctSentence(ct)], { lookups: ct.lookups })
   if (ct.result === 'REPLY' || ct.result === 'RELATED') return answer(draft, node, at, { endpoint, ct })
   const { row: there, lookup } = node.ipcache(draft.packet.destination)
-  const identity =
-    there?.identity ?? worldNumber(node.maps.settings.policy.isDualStack, draft.packet.destination.family)
+  const identity = there?.identity ?? worldOf(node, draft.packet.destination)
   const name = draft.net.identityName(identity)
   tell(
     draft,
@@ -163,7 +161,7 @@ function answer(draft: Draft, node: NodeTables, at: WalkPlace, { endpoint, ct }:
   if ((flags & (ctFlags.nodePort | ctFlags.dsr)) !== 0) {
     const reversed = reverseFromBackend(draft, node, { ...at, program: 'tail_nodeport_rev_dnat' })
     if (reversed) {
-      const identity = worldNumber(node.maps.settings.policy.isDualStack, draft.packet.destination.family)
+      const identity = worldOf(node, draft.packet.destination)
       return {
         kind: 'leave',
         node,
@@ -174,8 +172,7 @@ function answer(draft: Draft, node: NodeTables, at: WalkPlace, { endpoint, ct }:
     }
   }
   const { row: there, lookup } = node.ipcache(draft.packet.destination)
-  const identity =
-    there?.identity ?? worldNumber(node.maps.settings.policy.isDualStack, draft.packet.destination.family)
+  const identity = there?.identity ?? worldOf(node, draft.packet.destination)
   tell(draft, at, ['looked up the destination', `identity ${identity} (${draft.net.identityName(identity)})`], {
     lookups: [lookup],
   })

@@ -1,6 +1,5 @@
 /** A packet comes in, from the wire or out of the tunnel. Mirrors cil_from_netdev of bpf/bpf_host.c, cil_xdp_entry of bpf/bpf_xdp.c and cil_from_overlay of bpf/bpf_overlay.c, Cilium 1.16 to 1.19. */
 import { printEndpoint, printIp } from '#base/ip'
-import { worldNumber } from '#compile/cilium/render-ipcache'
 import { identityNumbers } from '#compile/identities/numbers'
 import type { WalkPlace } from '#model/walk'
 import { isForGateway } from './egress-gateway'
@@ -8,7 +7,7 @@ import { decrypt } from './encrypt'
 import { isRemoteNode } from './find-service'
 import { destinationText } from './flow-packet'
 import { end, type Next } from './next'
-import type { NodeTables } from './node-tables'
+import { type NodeTables, worldOf } from './node-tables'
 import { balanceAtNic, recordDirect, reverseSource } from './nodeport'
 import { isOwnRange } from './routes'
 import { type Draft, drop, endpointName, onDevice, tell, unknown } from './walk-draft'
@@ -42,7 +41,7 @@ export function fromNetdev(draft: Draft, node: NodeTables): Next {
 /** What claims to be this host and comes from outside is not believed. */
 function identityFromWire(draft: Draft, node: NodeTables, at: WalkPlace): number {
   const { source } = draft.packet
-  const world = worldNumber(node.maps.settings.policy.isDualStack, source.family)
+  const world = worldOf(node, source)
   const { row, lookup } = node.ipcache(source)
   const found = row?.identity ?? world
   const identity = found === identityNumbers.host ? world : found

@@ -1,7 +1,7 @@
 /** A packet leaves a node: into the tunnel, through the NIC, over the wire. Mirrors cil_to_overlay of bpf/bpf_overlay.c and cil_to_netdev of bpf/bpf_host.c, Cilium 1.16 to 1.19. */
 import { printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
-import { podRanges, worldNumber } from '#compile/cilium/render-ipcache'
+import { podRanges } from '#compile/cilium/render-ipcache'
 import { identityNumbers } from '#compile/identities/numbers'
 import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
@@ -12,7 +12,7 @@ import { isRemoteNode } from './find-service'
 import { destinationText, reversePacket, rewriteSource, sourceText, type Wrapping } from './flow-packet'
 import { needsMasquerade, translateSource } from './masquerade'
 import { type Encapsulation, end, type Next } from './next'
-import type { NodeTables } from './node-tables'
+import { type NodeTables, worldOf } from './node-tables'
 import { createCt, kernelKey, lookUpCt } from './state-tables'
 import { arrive, type Draft, drop, onDevice, stateOf, tell, tellRewrite, unknown } from './walk-draft'
 
@@ -83,7 +83,7 @@ function hostFirewall(draft: Draft, node: NodeTables, at: WalkPlace, identity: n
   const ct = lookUpCt(stateOf(draft, node), draft.packet, 'egress')
   if (ct.result === 'REPLY' || ct.result === 'RELATED') return undefined
   const there = node.ipcache(draft.packet.destination).row
-  const to = there?.identity ?? worldNumber(node.maps.settings.policy.isDualStack, draft.packet.destination.family)
+  const to = there?.identity ?? worldOf(node, draft.packet.destination)
   const fate = askPolicy(draft, node, at, { endpoint: host, direction: 'egress', identity: to })
   if ('ending' in fate) return end(fate.ending)
   if (ct.result === 'NEW') createCt(stateOf(draft, node), draft.packet, { direction: 'OUT', sourceIdentity: identity })
@@ -96,7 +96,7 @@ function toGateway(draft: Draft, node: NodeTables, at: WalkPlace, own: number): 
   const { packet } = draft
   if (lookUpCt(stateOf(draft, node), packet, 'egress').result === 'REPLY') return undefined
   const there = node.ipcache(packet.destination).row
-  const identity = there?.identity ?? worldNumber(node.maps.settings.policy.isDualStack, packet.destination.family)
+  const identity = there?.identity ?? worldOf(node, packet.destination)
   return requestGateway(draft, node, at, { identity, own })
 }
 

@@ -9,7 +9,7 @@ import { egressLayout, ipcacheLayout, ipMasqLayout, lbLayout } from '#compile/ci
 import type { RowSource } from '#compile/cilium/map-source'
 import type { MaglevRow, NodeMaps } from '#compile/cilium/node-maps'
 import type { EgressRow } from '#compile/cilium/render-egress'
-import type { IpcacheRow } from '#compile/cilium/render-ipcache'
+import { type IpcacheRow, worldNumber } from '#compile/cilium/render-ipcache'
 import type { IpMasqRow } from '#compile/cilium/render-ipmasq'
 import type { LxcRow } from '#compile/cilium/render-lxc'
 import type { TunnelRow } from '#compile/cilium/render-nodes'
@@ -224,6 +224,11 @@ function policyTable(of: EndpointPolicy, { settings }: NodeMaps): PolicyTable {
     else there.push(entry)
   }
   return { of, rows, map: { version: settings.policy.version, entries: [...rows.keys()], byIdentity } }
+}
+
+/** What the datapath calls the world of a family. */
+export function worldOf({ maps }: Pick<NodeTables, 'maps'>, { family }: Ip): number {
+  return worldNumber(maps.settings.policy.isDualStack, family)
 }
 
 export function isUnspecified(ip: Ip): boolean {

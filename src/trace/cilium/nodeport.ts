@@ -1,9 +1,7 @@
 /** Services met from outside: ranges, backends, and the ways to a backend of another node; and answers to translated connections. Mirrors bpf/lib/nodeport.h, Cilium 1.16 to 1.19. */
 import { type Ip, printEndpoint, printIp } from '#base/ip'
 import type { BackendRow, ServiceRow } from '#compile/cilium/lb-rows'
-import { worldNumber } from '#compile/cilium/render-ipcache'
 import { serviceFlags } from '#compile/cilium/service-flags'
-import { identityNumbers } from '#compile/identities/numbers'
 import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
 import { answerThroughGateway } from './egress-gateway'
@@ -11,7 +9,7 @@ import { findService, findWildcard, hasFlag } from './find-service'
 import { type DsrInfo, isIcmp, type RewritePlace, rewriteDestination } from './flow-packet'
 import { translateSource } from './masquerade'
 import { end, type Next } from './next'
-import type { NodeTables } from './node-tables'
+import { type NodeTables, worldOf } from './node-tables'
 import { reverseFromBackend } from './reverse-nat'
 import { noBackend, selectBackend } from './select-backend'
 import { serviceText } from './socket-lb'
@@ -119,7 +117,7 @@ function trackNodePort(draft: Draft, node: NodeTables, { revNat }: ServiceRow): 
     direction: 'OUT',
     flags: ctFlags.nodePort,
     revNat,
-    sourceIdentity: identityNumbers.world,
+    sourceIdentity: worldOf(node, draft.packet.source),
   })
 }
 
@@ -141,7 +139,7 @@ function sendTranslated(draft: Draft, node: NodeTables, at: WalkPlace, { ip }: B
   })
   if (ended !== undefined) return end(ended)
   draft.packet = { ...draft.packet, mark: 0x300 }
-  const identity = worldNumber(node.maps.settings.policy.isDualStack, ip.family)
+  const identity = worldOf(node, ip)
   if (tunnel === undefined)
     return {
       kind: 'leave',
@@ -173,7 +171,7 @@ function sendDirect(draft: Draft, node: NodeTables, at: WalkPlace, { backend, fr
     const sentence = `the agent does not start with DSR by ${dispatch} and a ${net.settings.tunnelProtocol} tunnel`
     return end(unknown(draft, place, 'cilium.bad-mode', sentence))
   }
-  const identity = worldNumber(node.maps.settings.policy.isDualStack, backend.ip.family)
+  const identity = worldOf(node, backend.ip)
   const what = printEndpoint(printIp(frontend.ip), frontend.port)
   const dsr: DsrInfo = { ...frontend, carrier: dispatch === 'opt' ? 'option' : dispatch }
   draft.packet = { ...draft.packet, dsr }
@@ -195,7 +193,7 @@ function sendDirect(draft: Draft, node: NodeTables, at: WalkPlace, { backend, fr
   const how =
     dispatch === 'ipip'
       ? (['wrapped in IPIP', `the outer header is for the backend, the inner one keeps ${what}`] as const)
-      : (['added an IP option', `option 0x9a of 8 bytes says that the client sent to ${what}`] as const)
+      : (['added an IP option', optionText(draft, what)] as const)
   tell(draft, place, how)
   draft.packet = { ...draft.packet, mark: 0x300 }
   return {
@@ -205,6 +203,13 @@ function sendDirect(draft: Draft, node: NodeTables, at: WalkPlace, { backend, fr
     isTranslated: true,
     why: 'to the backend’s node with the client’s address (fib lookup)',
   }
+}
+
+/** Of IPv6 it is an extension header; of TCP the first packet alone has it. */
+function optionText({ packet }: Draft, what: string): string {
+  const option =
+    packet.source.family === 'ipv4' ? 'option 0x9a of 8 bytes' : 'destination option 0x1b in a header of 24 bytes'
+  return `${option} says that the client sent to ${what}${packet.protocol === 'TCP' ? ', on the SYN alone' : ''}`
 }
 
 /** At the backend's node: the row of the connection keeps what the client sent to. */
@@ -217,7 +222,7 @@ export function recordDirect(draft: Draft, node: NodeTables, at: WalkPlace): boo
     direction: 'OUT',
     flags: ctFlags.dsr,
     revNat: 0,
-    sourceIdentity: identityNumbers.world,
+    sourceIdentity: worldOf(node, dsr.ip),
     nat,
   })
   const where = isAtLeast(node.maps.settings.policy.version, '1.18')
@@ -264,7 +269,7 @@ export function reverseSource(draft: Draft, node: NodeTables, at: WalkPlace): Ne
 
 /** To the client of a node port, to the pod behind a gateway, or on to a pod of this node. */
 function afterReverse(draft: Draft, node: NodeTables, at: WalkPlace): Next | undefined {
-  const identity = worldNumber(node.maps.settings.policy.isDualStack, draft.packet.destination.family)
+  const identity = worldOf(node, draft.packet.destination)
   if (reverseFromBackend(draft, node, at)) {
     return {
       kind: 'leave',

@@ -45,7 +45,8 @@ export function pathSettings(cluster: Cluster, settings: DatapathSettings): Path
     masquerades: { ipv4: flag('enable-ipv4-masquerade', true), ipv6: flag('enable-ipv6-masquerade', true) },
     isBpfMasquerade: flag('enable-bpf-masquerade', data === undefined),
     nativeRanges: { ...(native4 && { ipv4: native4 }), ...(native6 && { ipv6: native6 }) },
-    hasSocketLb: flag('bpf-lb-sock', settings.replacesKubeProxy),
+    // Replacing kube-proxy switches it on, whatever the option says.
+    hasSocketLb: isReplaced(data) || flag('bpf-lb-sock', false),
     isSocketLbForHostOnly: flag('bpf-lb-sock-hostns-only', false),
     mode: modeOf(told('bpf-lb-mode') ?? told('node-port-mode')),
     dispatch: dispatchOf(told('bpf-lb-dsr-dispatch')),
@@ -59,6 +60,10 @@ export function pathSettings(cluster: Cluster, settings: DatapathSettings): Path
     nodePorts: rangeOfPorts(told('node-port-range')),
     rejectsNoBackend: (told('service-no-backend-response') ?? 'reject') === 'reject',
   }
+}
+
+function isReplaced(data: Readonly<Record<string, string>> | undefined): boolean {
+  return data === undefined || ['true', 'strict', 'probe'].includes(data['kube-proxy-replacement'] ?? 'false')
 }
 
 function rangeOf(text: string | undefined): Prefix | undefined {
