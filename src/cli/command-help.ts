@@ -72,6 +72,10 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan policy audit --flows samples/flows/shop.jsonl --from samples/flows/cluster.yaml --policies samples/flows/proposed.yaml',
     'portolan policy audit --broker http://127.0.0.1:8090 --policies proposed.yaml --since 24h -o json',
   ],
+  path: [
+    'portolan path business/a business/svc/server --from samples/cilium --reply',
+    'portolan path internet 192.168.1.10:30080 --from samples/cilium',
+  ],
   'maps diff': [
     'portolan maps diff --from samples/cilium --node node-a --dump samples/cilium-dump',
     'portolan maps diff --from cluster.yaml --node node-a --dump ipcache.txt --dump lb.txt -o json',
