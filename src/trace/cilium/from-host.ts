@@ -2,15 +2,15 @@
 import { printIp } from '#base/ip'
 import { identityNumbers } from '#compile/identities/numbers'
 import type { WalkPlace } from '#model/walk'
-import { sourceText } from './flow-packet'
+import { isLoopbackOrUnspecified } from '../own-address'
+import { destinationText, sourceText } from './flow-packet'
 import { end, type Next } from './next'
 import type { NodeTables } from './node-tables'
 import { isOwnRange, tunnelTo } from './routes'
 import { atSocket } from './socket-lb'
 import { lookUpCt } from './state-tables'
-import { type Draft, drop, endpointName, onDevice, stateOf, tell } from './walk-draft'
+import { arrive, type Draft, drop, endpointName, onDevice, stateOf, tell } from './walk-draft'
 
-/** The route of the pods' ranges names the router's address as the source. */
 type FromProcess = Extract<Next, { readonly kind: 'from-process' }>
 
 /** The route of the pods’ ranges names the router’s address as the source. */
@@ -20,6 +20,7 @@ export function fromProcess(draft: Draft, { node, isAnswer = false }: FromProces
   const refused = isAnswer ? undefined : atSocket(draft, node, { title: node.name, isHost: true })
   if (refused !== undefined) return end(refused)
   const { destination } = draft.packet
+  if (isLoopbackOrUnspecified(destination)) return keptByNode(draft, node)
   const own = node.lxc(destination)
   if (own.row !== undefined && (own.row.flags & 3) !== 0) {
     tell(draft, at, ['stays on the node', 'the destination is one of its own addresses'], { lookups: [own.lookup] })
@@ -37,6 +38,16 @@ export function fromProcess(draft: Draft, { node, isAnswer = false }: FromProces
     return { kind: 'from-host', node, identity: identityNumbers.host }
   }
   return { kind: 'leave', node, identity: identityNumbers.host, why: `routed from ${sourceText(draft.packet)}` }
+}
+
+/** Over its loopback interface, which no program watches. */
+function keptByNode(draft: Draft, { name }: NodeTables): Next {
+  const { packet } = draft
+  const why = `${printIp(packet.destination)} is the node’s own: its kernel keeps the packet`
+  tell(draft, { node: name, device: 'lo', hook: 'loopback' }, ['stayed on the node', why])
+  if (draft.targets.length === 0) draft.targets.push({ address: destinationText(packet), share: 1 })
+  const sentence = `it reaches the node ${name} itself as ${destinationText(packet)}; what listens there no map tells`
+  return end(arrive(draft, 'cilium.to-host', sentence, { kind: 'host', node: name }))
 }
 
 type FromHost = Extract<Next, { readonly kind: 'from-host' }>

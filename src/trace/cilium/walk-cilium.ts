@@ -5,12 +5,14 @@ import { keyOf } from '#model/meta'
 import type { Reason, Target, Verdict } from '#model/trace'
 import type { Leg, StateRow, Walk, WalkQuestion } from '#model/walk'
 import { printShare } from '../print-trace'
+import { isBroadcast, isMulticast } from '../world'
 import type { CiliumNet } from './cilium-net'
 import { deliver, toHost } from './deliver'
 import { type FlowPacket, isIcmp, reversePacket } from './flow-packet'
 import { fromContainer } from './from-container'
 import { fromHost, fromProcess } from './from-host'
 import { fromNetdev, fromOverlay } from './from-netdev'
+import { keepInPod } from './keep-in-pod'
 import { encapsulate, leave, wire } from './leave-node'
 import { end, type Next } from './next'
 import { atSocket } from './socket-lb'
@@ -121,6 +123,11 @@ function legOf({ steps, targets }: Draft, { verdict, drop }: Ending): Leg {
 function start(draft: Draft): Next {
   const { net, question } = draft
   const { source } = question
+  const { destination } = draft.packet
+  if (isMulticast(destination) || isBroadcast(destination)) {
+    const sentence = `${printIp(destination)} is for many receivers: where its copies go is in no map`
+    return end(unknown(draft, { hook: 'routing' }, 'cilium.many-receivers', sentence))
+  }
   const isOnHost = source.pod === undefined || source.pod.hostNetwork
   if (isOnHost && source.node !== undefined) {
     const node = net.node(source.node)
@@ -179,7 +186,7 @@ function run(draft: Draft, first: Next): Ending {
 function runOne(draft: Draft, next: Exclude<Next, { readonly kind: 'end' }>): Next {
   switch (next.kind) {
     case 'from-pod':
-      return fromContainer(draft, next.node, next.endpoint)
+      return keepInPod(draft, next) ?? fromContainer(draft, next.node, next.endpoint)
     case 'deliver':
       return deliver(draft, next)
     case 'from-process':

@@ -208,3 +208,33 @@ test('every walk has a reason, and ends', () => {
   }
   expect(net.nodeNames).toEqual(['node-a', 'node-b', 'node-gw'])
 })
+
+test('what a pod sends to itself stays in it, and no policy is asked: its own address, the loopback, and its Service at the socket', () => {
+  const denyAll = cnp('business/deny', { endpointSelector: {}, ingress: [{}], egress: [{}] })
+  const { walk } = preparePath([server, denyAll], { config: { 'bpf-lb-sock-hostns-only': 'false' } })
+  for (const target of ['10.244.1.20:8080', '127.0.0.1:8080', '0.0.0.0:8080']) {
+    const found = walk('B', target)
+    expect([target, found.fate, found.back, found.points]).toEqual([target, 'allowed', 'allowed', []])
+    expect(found.walk.request.verdict.because[0].code).toBe('cilium.kept-in-pod')
+  }
+  const itself = walk('B', '10.96.0.50:80', { backend: '10.244.1.20:8080' })
+  expect([itself.fate, itself.back, itself.points]).toEqual(['allowed', 'allowed', []])
+  expect(itself.walk.reply?.steps.at(-1)?.did).toBe('named the frontend')
+  expect(itself.walk.request.verdict.because.map(({ code }) => code)).toContain('cilium.other-backend')
+})
+
+test('a process of the host reaches its own loopback, and what is for many receivers is in no map', () => {
+  const { walk } = preparePath([])
+  const own = walk('node-a', '127.0.0.1:10248')
+  expect([own.fate, own.back, own.walk.request.steps.map(({ at }) => at.hook)]).toEqual([
+    'allowed',
+    'allowed',
+    ['cgroup/connect4', 'loopback'],
+  ])
+  for (const target of ['224.0.0.251:5353', '255.255.255.255:67']) {
+    for (const source of ['A', 'node-a', '198.51.100.7']) {
+      const found = walk(source, target, { protocol: 'UDP' })
+      expect([found.fate, found.walk.request.verdict.because[0].code]).toEqual(['unknown', 'cilium.many-receivers'])
+    }
+  }
+})
