@@ -213,3 +213,24 @@ test('an address in a pod range that no pod has ends at that node', () => {
   const { verdict } = walk(world(), 'shop/a', '10.244.2.99:80').request
   expect(verdict).toMatchObject({ kind: 'dropped', because: [{ code: 'path.no-holder' }] })
 })
+
+test('what a pod sends to itself stays in it; through its Service it goes out and back', () => {
+  const denyAll = networkPolicy('shop/deny', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] })
+  const one = world({ objects: [web(), denyAll] })
+  for (const target of ['10.244.1.20:8080', '127.0.0.1:8080']) {
+    const walked = walk(one, 'shop/b', target)
+    expect(walked.request.verdict).toMatchObject({ kind: 'allowed', because: [{ code: 'path.kept-in-pod' }] })
+    expect([steps(walked.request), steps(walked.reply), rows(walked)]).toEqual([
+      ['n1 shop/b loopback: stayed in the pod'],
+      ['n1 shop/b loopback: stayed in the pod'],
+      [],
+    ])
+  }
+  const hairpin = walk(one, 'shop/b', '10.96.0.50:80', { backend: '10.244.1.20:8080' })
+  expect(steps(hairpin.request)).toContain('n1 shop/b pod: delivered (50 %)')
+})
+
+test('what is for many receivers is an open question', () => {
+  const { verdict } = walk(world(), 'shop/a', '224.0.0.251:5353', { protocol: 'UDP' }).request
+  expect(verdict).toMatchObject({ kind: 'unknown', because: [{ code: 'path.many-receivers' }] })
+})

@@ -1,9 +1,12 @@
 /** A packet's whole way between kube-proxy nodes and its answer's way back: rules, routing, policies at both ends, state. */
 import type { Finding } from '#base/finding'
-import { isSameIp, printIp } from '#base/ip'
+import { isSameIp, parseIp, printIp } from '#base/ip'
 import { compareText } from '#base/text'
 import { keyOf } from '#model/meta'
+import type { Pod } from '#model/pod'
 import type { Leg, StateRow, Walk, WalkQuestion, WalkStep } from '#model/walk'
+import { staysWithSender } from '../own-address'
+import { isBroadcast, isMulticast } from '../world'
 import { type Arrival, type Fate, judged } from './fate'
 import { journeyFinding } from './findings'
 import { answerOf, destinationText, type Flight, hasAnswer, sourceText, walkPacket } from './flight'
@@ -43,15 +46,24 @@ function flightOf({ source, destination, protocol, sourcePort, port }: WalkQuest
 
 type Start =
   | { readonly kind: 'stands'; readonly standing: Standing; readonly arrival: Arrival['kind'] }
+  /** The pod is the receiver itself. */
+  | { readonly kind: 'stays'; readonly fate: Fate; readonly pod: Pod; readonly node: string }
   | { readonly kind: 'stuck'; readonly fate: Fate }
 
 const nothing = { share: 1, entries: [], noted: [], crossed: 0 }
 
 function startOf(world: JourneyWorld, question: WalkQuestion, flight: Flight): Start {
   const { pod, node } = question.source
+  const ip = printIp(flight.destination)
+  if (isMulticast(flight.destination) || isBroadcast(flight.destination))
+    return stuck(`${ip} is for many receivers: where its copies go is not in the input`, 'path.many-receivers')
   if (pod !== undefined && !pod.hostNetwork) {
     if (pod.nodeName === undefined) return stuck(`the input does not tell the node of ${keyOf(pod.meta)}`)
     const device = keyOf(pod.meta)
+    const own = pod.podIPs.flatMap((text) => parseIp(text) ?? [])
+    if (staysWithSender(flight.destination, own)) {
+      return { kind: 'stays', pod, node: pod.nodeName, fate: keptInPod(pod, pod.nodeName, flight) }
+    }
     const step: WalkStep = {
       at: { node: pod.nodeName, device, hook: 'pod' },
       did: 'sent',
@@ -84,10 +96,31 @@ function startOf(world: JourneyWorld, question: WalkQuestion, flight: Flight): S
   return fromOutside(world, question, flight)
 }
 
-function stuck(sentence: string): Start {
+function stuck(sentence: string, code = 'path.unknown-node'): Start {
   return {
     kind: 'stuck',
-    fate: { share: 1, steps: [], entries: [], noted: [], verdict: judged('unknown', 'path.unknown-node', sentence) },
+    fate: { share: 1, steps: [], entries: [], noted: [], verdict: judged('unknown', code, sentence) },
+  }
+}
+
+/** Over the loopback interface of the pod: neither the node's rules nor policies see it. */
+function keptInPod(pod: Pod, node: string, flight: Flight): Fate {
+  const device = keyOf(pod.meta)
+  const step: WalkStep = {
+    at: { node, device, hook: 'loopback' },
+    did: 'stayed in the pod',
+    because: `${printIp(flight.destination)} is the pod’s own: its kernel keeps the packet, and no rule or policy is asked`,
+    packet: walkPacket(flight),
+    object: { kind: 'Pod', namespace: pod.meta.namespace, name: pod.meta.name },
+    origin: pod.meta.origin,
+  }
+  const sentence = `it reaches ${device} as ${destinationText(flight)} without leaving the pod`
+  return {
+    ...nothing,
+    steps: [step],
+    verdict: judged('allowed', 'path.kept-in-pod', sentence),
+    target: destinationText(flight),
+    arrival: { kind: 'pod', node, flight },
   }
 }
 
@@ -139,8 +172,9 @@ type Answered = { readonly leg: Leg }
 
 function walkAnswer(walk: FlightWalk, { flight, start, followed, given }: Answering): Answered | undefined {
   const { arrival } = followed
-  if (arrival === undefined || start.kind !== 'stands' || !hasAnswer(arrival.flight)) return undefined
+  if (arrival === undefined || start.kind === 'stuck' || !hasAnswer(arrival.flight)) return undefined
   const answer = answerOf(arrival.flight)
+  if (start.kind === 'stays') return { leg: joinFates([keptInPod(start.pod, start.node, answer)], undefined).leg }
   const state = nodeState([...followed.entries, ...given])
   const standing = answerStart(walk.world, arrival, answer)
   if (standing === undefined) return undefined
