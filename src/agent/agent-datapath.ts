@@ -9,6 +9,7 @@ export type AgentDatapath = Pick<
   | 'publish'
   | 'unbind'
   | 'published'
+  | 'lostPins'
   | 'sweepWhenDue'
   | 'mode'
   | 'setMode'

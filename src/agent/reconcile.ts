@@ -1,8 +1,16 @@
 /** One pass over a node: looks at what is there, plans, carries out, and says what each direction came to. */
 import type { Direction } from '#compile/traffic-policy/entry'
 import type { DirectionState } from '#enforce/plan-direction'
-import { bothDirections, type NodePlan, type NodeRow, planNode, planWithoutDatapath } from '#enforce/plan-node'
+import {
+  bothDirections,
+  type NodePlan,
+  type NodeRow,
+  type Place,
+  planNode,
+  planWithoutDatapath,
+} from '#enforce/plan-node'
 import type { WantedInterface } from '#enforce/wanted-node'
+import type { Published } from '#kernel/datapath-publisher'
 import type { AgentDatapath } from './agent-datapath'
 import type { AgentLog } from './agent-log'
 import { learnNames, type NameBook } from './build-view'
@@ -53,7 +61,7 @@ export function reconcile(facts: PassFacts): Pass {
   dropGone(facts, datapath)
   const rows = readRows(datapath)
   holdNew(facts, datapath, rows)
-  const boundAt = askOnce(datapath)
+  const boundAt = askOnce(datapath, facts.isResync ? datapath.lostPins() : [])
   noteUnreadable(facts, boundAt, rows)
   const { isPartial, isResync } = facts
   const plan = planNode(wanted, { rows, boundAt, isPartial, isResync })
@@ -91,14 +99,19 @@ function readRows(datapath: AgentDatapath): readonly NodeRow[] {
   })
 }
 
-type BoundAt = AgentDatapath['published']
+type BoundNow = Published & { readonly isPinLost: boolean }
+type BoundAt = (place: Place) => BoundNow | undefined
 
 /** Each question is a call to the kernel, and nothing changes before the plan is made. */
-function askOnce(datapath: AgentDatapath): BoundAt {
-  const known = new Map<string, ReturnType<BoundAt>>()
+function askOnce(datapath: AgentDatapath, lostPins: readonly Place[]): BoundAt {
+  const lost = new Set(lostPins.map(placeName))
+  const known = new Map<string, BoundNow | undefined>()
   return (place) => {
     const name = placeName(place)
-    if (!known.has(name)) known.set(name, datapath.published(place))
+    if (!known.has(name)) {
+      const published = datapath.published(place)
+      known.set(name, published === undefined ? undefined : { ...published, isPinLost: lost.has(name) })
+    }
     return known.get(name)
   }
 }

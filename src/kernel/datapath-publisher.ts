@@ -4,7 +4,7 @@ import { numberRows } from '#compile/traffic-policy/datapath-maps'
 import type { Action, Direction, Entry } from '#compile/traffic-policy/entry'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
-import { unpin } from './bpffs'
+import { listPins, unpin } from './bpffs'
 import { createRowPool, type RowPool } from './counter-rows'
 import { listHeld } from './datapath-interfaces'
 import {
@@ -46,6 +46,8 @@ export type Publisher = {
   readonly publish: (requests: readonly PublishRequest[]) => readonly Published[]
   readonly unbind: (place: Place) => void
   readonly published: (place: Place) => Published | undefined
+  /** Where what is bound has no pin any more, so that the next process could not read it. */
+  readonly lostPins: () => readonly Place[]
   /** Removes pins of what is bound nowhere; tells how many. */
   readonly sweep: () => number
   /** The same at the first call, and later once five minutes are over; `now` is in milliseconds of any clock. */
@@ -69,6 +71,7 @@ export function publisherOf(tools: SnapshotTools): Publisher {
       forget(tools, { rows, bound }, place)
     },
     published: (place) => lookAgain(tools, { rows, bound }, place),
+    lostPins: () => listLost(tools, bound),
     sweep,
     sweepWhenDue(now) {
       if (sweptAt !== undefined && now - sweptAt < sweepMilliseconds) return 0
@@ -192,6 +195,14 @@ function replace(tools: SnapshotTools, { rows, bound }: State, one: Prepared): P
     rows.release(before.rules.map(({ counterRow }) => counterRow).filter((row) => !still.has(row)))
   }
   return published
+}
+
+/** By name alone: a pin in another's place is told at the next start. */
+function listLost({ folders }: SnapshotTools, bound: State['bound']): readonly Place[] {
+  const pinned = new Set(listPins(folders.snapshots))
+  return [...bound.values()].flatMap(({ slot, direction, snapshot }) =>
+    snapshot === undefined || pinned.has(pinNameOf(snapshot)) ? [] : [{ slot, direction }],
+  )
 }
 
 function forget(tools: SnapshotTools, { rows, bound }: State, place: Place): void {

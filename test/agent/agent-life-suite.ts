@@ -121,6 +121,19 @@ export function agentLifeSuite(makeKernel: () => NodeKernel): void {
     expect(goes('egress')).toBe(false)
   })
 
+  test('a pin that is lost while the agent runs is made anew within five minutes, and the next one reads it', async () => {
+    const objects = [web(), bind({ egress: 'ping', ingress: 'ping' }), policy('ping')]
+    await start(objects)
+    expect(goes('egress')).toBe(true)
+    const count = world().kernel.pins().length
+    for (const name of world().kernel.pins()) world().kernel.dropPin(name)
+    await world().advance(300)
+    expect(world().kernel.pins().length).toBe(count)
+    expect(egress().hits).toEqual({ 'echo allow': 1 })
+    await restart(objects)
+    expect(egress().hits).toEqual({ 'echo allow': 1 })
+  })
+
   test('48 and 49: stray pins go at the first pass, later ones five minutes after the sweep before', async () => {
     world().kernel.strayPin('stray')
     await start([web()])

@@ -206,6 +206,10 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
         if (map !== undefined) known.set(nameOf(place), { ...place, mapId: map.id })
         return known.get(nameOf(place))
       },
+      lostPins: () =>
+        [...known.values()].flatMap(({ slot, direction, snapshot }) =>
+          snapshot === undefined || pins.has(pinNameOf(snapshot)) ? [] : [{ slot, direction }],
+        ),
       sweepWhenDue(now) {
         if (sweptAt !== undefined && now - sweptAt < 300_000) return 0
         sweptAt = now
