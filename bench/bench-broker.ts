@@ -187,7 +187,7 @@ function ask(port: number, question: Question, body?: Uint8Array): Promise<void>
   })
 }
 
-async function startBroker(place: readonly string[]) {
+export async function startBroker(place: readonly string[]) {
   // Rows are of today’s noon, which may lie ahead, and nobody reports the pods again.
   const limits = [
     '--future-tolerance',
@@ -213,12 +213,20 @@ async function startBroker(place: readonly string[]) {
   })
   return {
     port,
-    peakMegabytes: () =>
-      Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024),
+    peakMegabytes: () => peakMegabytes(child.pid),
     end: () =>
       new Promise<void>((done) => {
         child.once('exit', () => done())
         child.kill('SIGTERM')
       }),
+  }
+}
+
+/** What the kernel counted for a process; 0 when it is gone. */
+export function peakMegabytes(pid: number | undefined): number {
+  try {
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
+  } catch {
+    return 0
   }
 }

@@ -9,6 +9,7 @@ import { benchAgent } from './bench-agent'
 import { benchBroker } from './bench-broker'
 import { benchDatapath } from './bench-datapath'
 import { benchFlows } from './bench-flows'
+import { benchGenerate } from './bench-generate'
 import { benchMaps } from './bench-maps'
 import { benchMetrics } from './bench-metrics'
 import { benchPolicies } from './bench-policies'
@@ -189,6 +190,7 @@ const benches = {
   agent: () => benchAgentHere(),
   store: () => benchStore(storeSize, Math.min(rounds, 3), say),
   broker: () => benchBroker(storeSize, Math.min(rounds, 3), say),
+  generate: () => benchGenerate(isQuick ? 100_000 : 1_000_000, Math.min(rounds, 3), say),
 }
 /** All of them, unless some are named: `npm run bench -- --only policies`. */
 const only = process.argv.indexOf('--only')

@@ -9,12 +9,14 @@ import { listPage } from '#wire/schema-parts'
 import { answerPage, pageParameters } from './answer-page'
 import type { App } from './app'
 import type { Broker } from './broker'
+import { ndjsonMediaType, streamAnswer } from './stream-answer'
 import { closedQuery, flowParameters, readFlowFilter, refuseTime, v1Read } from './v1-parts'
 
 const tags = ['v1']
 
 export function addFlowReads(app: App, broker: Broker): void {
   addFlows(app, broker)
+  addConnections(app, broker)
   addEdges(app, broker)
 }
 
@@ -40,6 +42,34 @@ function addFlows(app: App, broker: Broker): void {
         print: printFlowRecord,
         log,
       })
+    },
+  )
+}
+
+/** Always as lines: how many there are is known when all rows have been read. */
+function addConnections(app: App, broker: Broker): void {
+  const { store, log } = broker
+  app.get(
+    '/api/v1/connections',
+    {
+      config: v1Read,
+      schema: {
+        tags,
+        summary: 'Flows added up for policies, as JSON lines: pods of one workload with the same labels count as one',
+        querystring: closedQuery(flowParameters),
+        response: {
+          200: {
+            description: 'One of the rows for each, with the hits and times of all of them, a line each.',
+            content: { [ndjsonMediaType]: { schema: FlowRecord } },
+          },
+          400: Problem,
+        },
+      },
+    },
+    async (request, reply) => {
+      const filter = readFlowFilter(request.query, broker, reply)
+      if (filter === undefined) return reply
+      return streamAnswer(reply, { pages: store.streamConnections(filter), print: printFlowRecord, as: 'lines', log })
     },
   )
 }

@@ -56,11 +56,13 @@ export type FlowSource = {
   readonly read: (take: (flows: readonly ObservedFlow[]) => void) => Promise<readonly Finding[]>
 }
 
-/** `namespace` narrows what is asked of a broker. */
+/** `namespace` narrows what is asked of a broker; `isAddedUp`: pods of one workload may count as one. */
+type Wanted = { readonly namespace?: string; readonly objects: readonly string[]; readonly isAddedUp?: boolean }
+
 export async function openFlowSource(
   io: Io,
   flags: FlowSourceFlags,
-  { namespace, objects }: { readonly namespace?: string; readonly objects: readonly string[] },
+  { namespace, objects, isAddedUp }: Wanted,
 ): Promise<FlowSource> {
   const { flows: files, broker } = flags
   if (files !== undefined) {
@@ -73,7 +75,10 @@ export async function openFlowSource(
   const client = openClient({ ...flags, broker })
   const query = queryOf(flags, namespace)
   const directory = await askDirectory(client)
-  return { directory, read: (take) => readBroker(io, client, { query, take }) }
+  return {
+    directory,
+    read: (take) => readBroker(io, client, { path: isAddedUp === true ? 'connections' : 'flows', query, take }),
+  }
 }
 
 /** Whatever else listens there answers with something else. */
@@ -154,16 +159,17 @@ function queryOf({ since, until }: FlowSourceFlags, namespace: string | undefine
 const lines = 'application/x-ndjson'
 
 type Asking = {
+  readonly path: 'flows' | 'connections'
   readonly query: URLSearchParams
   readonly take: (flows: readonly ObservedFlow[]) => void
 }
 
-async function readBroker(io: Io, client: BrokerClient, { query, take }: Asking): Promise<readonly Finding[]> {
+async function readBroker(io: Io, client: BrokerClient, { path, query, take }: Asking): Promise<readonly Finding[]> {
   const progress = startProgress({ say: (sentence) => io.err(`${sentence}\n`), now: () => performance.now() })
   const reader = flowsFileReader(client.url)
   const decoder = new TextDecoder()
   let count = 0
-  for await (const chunk of await client.getStream(`/api/v1/flows?${query}`, lines)) {
+  for await (const chunk of await client.getStream(`/api/v1/${path}?${query}`, lines)) {
     const flows = reader.add(decoder.decode(chunk, { stream: true }))
     count += flows.length
     take(flows)

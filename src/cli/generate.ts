@@ -63,6 +63,7 @@ async function runGenerate(io: Io, kind: PolicyKind, { workload, flags }: Asked)
   const choice = choiceOf(workload, flags)
   const source = await openFlowSource(io, flags, {
     objects: flags.from ?? [],
+    isAddedUp: true,
     ...(choice.namespace !== undefined && { namespace: choice.namespace }),
   })
   const objects = await readObjects(io, flags.from)

@@ -5,6 +5,7 @@ import type { Instant } from '#flows/instant'
 import { hasAuditPolicies, putAuditObjects, readAuditObjects, removeAuditObjects } from './audit-objects'
 import { auditPass } from './audit-pass'
 import { readAuditSummary } from './audit-summary'
+import { streamConnections } from './connections'
 import { foldEdges, readEdges } from './edges'
 import { openEmbedded } from './embedded-engine'
 import type { Engine } from './engine'
@@ -100,6 +101,7 @@ export function storeOf(engine: Engine, notices: readonly string[], database: st
     deleteService: (target, now) => deleteService(engine, target, now),
     flows: (filter, page) => readFlows(engine, filter, page),
     streamFlows: (filter) => streamPages((page) => readFlows(engine, filter, page)),
+    streamConnections: (filter) => streamConnections(engine, filter),
     pods: (query, page) => readPods(engine, query, page),
     streamPods: (query) => streamPages((page) => readPods(engine, query, page)),
     podByName: (name, namespace) => podByName(engine, name, namespace),

@@ -31,6 +31,8 @@ export type Store = {
   readonly flows: (filter: FlowFilter, page: PageRequest) => Promise<Page<StoredFlow>>
   /** Every row that fits, page by page in the order of `flows`. */
   readonly streamFlows: (filter: FlowFilter) => AsyncIterable<readonly StoredFlow[]>
+  /** Flows added up where policies tell neither end of them apart, each as one of its rows; in any order. */
+  readonly streamConnections: (filter: FlowFilter) => AsyncIterable<readonly StoredFlow[]>
   /** By namespace and name, the newest record first. */
   readonly pods: (query: PodQuery, page: PageRequest) => Promise<Page<StoredPod>>
   readonly streamPods: (query: PodQuery) => AsyncIterable<readonly StoredPod[]>
