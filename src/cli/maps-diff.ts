@@ -28,7 +28,7 @@ export function addMapsDiff(maps: Command, { io, end }: CommandContext): void {
   addMapsInputOptions(command)
     .requiredOption(
       '--dump <path>',
-      'a folder, such as a cilium sysdump, or a file: cilium-dbg bpf … list, service, endpoint, identity or ip list, with or without -o json, or bpftool map dump (repeatable)',
+      'a folder, such as a cilium sysdump, or a file: cilium-dbg bpf … list, service, endpoint, identity or ip list, with or without -o json, or bpftool map dump; may repeat',
       collect(asText),
     )
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'json']).default('text'))

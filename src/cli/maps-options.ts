@@ -21,7 +21,7 @@ export function addMapsInputOptions(command: Command): Command {
     )
     .option(
       '--device <name=ip[,ip]>',
-      'addresses of a device of the node, beyond what its Node object tells (repeatable)',
+      'addresses of a device of the node, beyond what its Node object tells; may repeat',
       asDevices,
     )
 }

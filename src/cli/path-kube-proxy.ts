@@ -33,7 +33,7 @@ export function addJourneyOptions(command: Command): Command {
     .addOption(
       new Option(
         '-r, --ruleset <[node=]file>',
-        'kube-proxy: rules of a node in place of the computed ones: iptables-save or nft list ruleset (repeatable)',
+        'kube-proxy: rules of a node in place of the computed ones: iptables-save or nft list ruleset; may repeat',
       ).argParser(collect(asText)),
     )
     .option('--cluster-cidr <cidr[,cidr]>', 'kube-proxy: the range of pod addresses', asCidrs)

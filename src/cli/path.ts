@@ -1,10 +1,12 @@
 /** `portolan path`: one packet's whole way through the cluster, node by node, and its answer's way back. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Failure } from '#base/failure'
+import { parseEndpoint, printEndpoint, printIp } from '#base/ip'
 import { type CiliumVersion, ciliumVersions, defaultCiliumVersion } from '#model/cilium-version'
 import type { Leg, Walk, WalkProtocol } from '#model/walk'
 import { readText } from '#sources/read-text'
 import { drawWalk } from '#trace/draw-walk'
+import { tellUnmetBackend } from '#trace/journey/findings'
 import { printWalk, walkJson } from '#trace/print-walk'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
@@ -60,7 +62,7 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     )
     .option('--sport <port>', 'the source port; of ICMP the identifier', asNumber(0, 65535), 43210)
     .option('--node <name>', 'the node at which a packet from outside comes in')
-    .option('--backend <ip:port>', 'the backend to follow, where the datapath chooses at random')
+    .option('--backend <ip:port>', 'the backend to follow, where the datapath chooses at random', asBackend)
     .addOption(
       new Option('--cilium <version>', 'names, layouts and semantics of this version')
         .choices([...ciliumVersions])
@@ -68,17 +70,18 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     )
     .option(
       '--device <node:name=ip[,ip]>',
-      'addresses of a device of a node, beyond what its Node object tells (repeatable)',
+      'addresses of a device of a node, beyond what its Node object tells; may repeat',
       asNodeDevice,
     )
     .option('--reply', 'walk the answer back, too')
     .addOption(
-      new Option('--state <[node=]file>', 'rows of connection tracking and NAT: cilium-dbg bpf ct|nat list').argParser(
-        collect(asText),
-      ),
+      new Option(
+        '--state <[node=]file>',
+        'rows of connection tracking and NAT: cilium-dbg bpf ct|nat list, conntrack -L; may repeat',
+      ).argParser(collect(asText)),
     )
     .option('--flow <file>', 'explain recorded flows instead: hubble observe -o json')
-    .option('--time <time>', 'the time that -o hubble writes (default: now)')
+    .option('--time <time>', 'the time that -o hubble writes (default: now)', asTime)
     .option('-n, --namespace <name>', 'where a bare NAME is', asNamespace, 'default')
     .addOption(
       new Option('-o, --output <format>', 'output; hubble: the flows that Hubble would print')
@@ -112,6 +115,20 @@ function asNodeDevice(text: string, earlier: PathAsked['devices'] | undefined): 
   return new Map([...(earlier ?? []), [node, asDevices(rest, earlier?.get(node))]])
 }
 
+function asBackend(text: string): string {
+  const { ip, port } = parseEndpoint(text) ?? {}
+  if (ip === undefined || port === undefined || port === 0)
+    throw new InvalidArgumentError(`"${text}" is no backend; write ADDRESS:PORT, as in 10.244.1.20:8080.`)
+  return printEndpoint(printIp(ip), port)
+}
+
+/** RFC 3339, as Hubble writes times. */
+function asTime(text: string): string {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(text)
+  if (isTime && !Number.isNaN(Date.parse(text))) return text
+  throw new InvalidArgumentError(`"${text}" is no time; write one such as 2026-03-02T09:14:05Z.`)
+}
+
 type Words = readonly [string | undefined, string | undefined]
 
 async function runPath(io: Io, words: Words, options: PathOptions): Promise<ExitCode> {
@@ -140,7 +157,7 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   }
   const ends = endsOf(input, [source ?? '', target ?? ''], options)
   const walk = (await walkers[options.datapath]())({ ...asked, question: ends.question })
-  printFindings(io, [...input.findings, ...walk.findings])
+  printFindings(io, [...input.findings, ...walk.findings, ...tellUnmetBackend(walk, options.backend)])
   if (options.output === 'hubble') await printAsHubble(io, walk, { asked, time: timeOf(options) })
   else printAnswer(io, walk, { options, title: `${source} → ${target}`, notes: ends.notes })
   return worstOf(walk)

@@ -44,6 +44,18 @@ test('help of a command that is not there is an error', async () => {
   expect(err).toContain("unknown command 'bogus'")
 })
 
+test('an option whose parser gathers values says that it may repeat, which is what lets it', async () => {
+  const program = buildProgram(await loadCommands([]), io, () => {})
+  const all = program.commands.flatMap((command) => [command, ...command.commands])
+  const silent = all.flatMap((command) =>
+    command.options
+      .filter(({ parseArg, argChoices }) => argChoices === undefined && (parseArg?.length ?? 0) > 1)
+      .filter(({ description }) => !description.includes('may repeat'))
+      .map(({ long }) => `${command.name()} ${long}`),
+  )
+  expect(silent).toEqual([])
+})
+
 test('an option with one value is taken once', async () => {
   const { code, err } = await run('trace', '--to', '10.0.0.1:1', '--to', '10.0.0.2:1')
   expect(code).toBe(2)

@@ -1,0 +1,50 @@
+/** Options of path: what repeats, and values that are told instead of passed over. */
+import { expect, test } from 'vitest'
+import { runPortolan } from './run-portolan'
+
+async function path(...words: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const said = { out: '', err: '' }
+  const code = await runPortolan(['path', '--from', 'samples/cilium', ...words], {
+    out: (text) => {
+      said.out += text
+    },
+    err: (text) => {
+      said.err += text
+    },
+    stdin: (async function* () {})(),
+    isTerminal: false,
+  })
+  return { code, ...said }
+}
+
+test('devices of several nodes are given one by one', async () => {
+  const devices = ['--device', 'node-gw:eth1=203.0.113.10', '--device', 'node-gw:eth0=192.168.1.20']
+  const { code, out } = await path('business/a', '8.8.8.8:443', ...devices)
+  expect([code, out.split('\n')[1]]).toEqual([
+    0,
+    'ALLOWED  it leaves the cluster for 8.8.8.8:443 as 203.0.113.10:43210',
+  ])
+})
+
+test.each(['cilium', 'iptables', 'nftables'])(
+  '%s: a backend that is none of the Service’s is told',
+  async (datapath) => {
+    const { err } = await path('business/a', 'business/svc/server', '--datapath', datapath, '--backend', '10.9.9.9:80')
+    expect(err).toContain('10.244.1.20:8080 and 10.244.2.30:8080')
+    expect(err).toContain('[path.backend-unmet]')
+    const met = await path('business/a', 'business/svc/server', '--datapath', datapath, '--backend', '10.244.2.30:8080')
+    expect(met.err).toBe('')
+  },
+)
+
+test.each([
+  ['--time', 'garbage'],
+  ['--time', '2026-13-02T09:14:05Z'],
+  ['--backend', 'garbage'],
+  ['--backend', '10.244.1.20'],
+  ['--backend', '10.244.1.20:70000'],
+])('%s %s is refused', async (option, value) => {
+  const { code, err } = await path('business/a', 'business/b:8080', option, value)
+  expect(code).toBe(2)
+  expect(err).toContain(value)
+})
