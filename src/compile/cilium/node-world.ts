@@ -115,27 +115,36 @@ function prefixText({ labels }: { readonly labels: LabelSet }): string {
 function podEndpoints(identities: CiliumIdentities, findings: Finding[]): readonly PodEndpoint[] {
   const { cluster } = identities
   const hasObjects = cluster.ciliumEndpoints.size > 0
-  return [...cluster.pods.values()]
+  const pods = [...cluster.pods.values()]
     .filter(
       ({ hostNetwork, phase, podIPs }) =>
         !hostNetwork && phase !== 'Succeeded' && phase !== 'Failed' && podIPs.length > 0,
     )
     .sort((a, b) => compareText(a.meta.namespace, b.meta.namespace) || compareText(a.meta.name, b.meta.name))
-    .flatMap((pod) => {
-      const object = cluster.ciliumEndpoints.get(keyOf(pod.meta))
-      if (hasObjects && object?.identity === undefined) {
-        findings.push(unmanaged(pod, object !== undefined))
-        return []
-      }
-      const labels = labelsOfPod(identities, pod)
-      const identity = object?.identity ?? identities.table.get(printLabelSet(labels))?.number ?? lastClusterNumber
-      const ips = pod.podIPs.flatMap((text, index) => {
-        const ip = parseIp(text)
-        return ip === undefined ? [] : [{ ip, path: `status.podIPs[${index}]` }]
-      })
-      return [{ pod, ips, identity, labels }]
-    })
+  const endpoints: PodEndpoint[] = []
+  for (const pod of pods) {
+    const object = cluster.ciliumEndpoints.get(keyOf(pod.meta))
+    if (hasObjects && object?.identity === undefined) {
+      findings.push(unmanaged(pod, object !== undefined))
+      continue
+    }
+    const labels = labelsOfPod(identities, pod)
+    const identity = object?.identity ?? identities.table.get(printLabelSet(labels))?.number ?? lastClusterNumber
+    endpoints.push({ pod, ips: addressesOf(pod), identity, labels })
+  }
+  return endpoints
 }
+
+function addressesOf({ podIPs }: Pod): PodEndpoint['ips'] {
+  const ips: PodEndpoint['ips'][number][] = []
+  for (const [index, text] of podIPs.entries()) {
+    const ip = parseIp(text)
+    if (ip !== undefined) ips.push({ ip, path: podIpPaths[index] ?? `status.podIPs[${index}]` })
+  }
+  return ips
+}
+
+const podIpPaths = ['status.podIPs[0]', 'status.podIPs[1]']
 
 function unmanaged({ meta }: Pod, hasObject: boolean): Finding {
   const what = hasObject ? 'its CiliumEndpoint has no identity' : 'other pods have a CiliumEndpoint and it has none'

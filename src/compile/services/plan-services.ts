@@ -163,8 +163,17 @@ function planPort(
   if (usesClusterEndpoints && ignoresHints(endpoints, chosen.topologyMode))
     noteHints(shared.service, servicePort, planner)
   const hasLocal = chosen.local.length > 0
-  return {
-    ...shared,
+  // Field by field: engines keep an object that is spread into many more fields as a table.
+  const plan: ServicePortPlan = {
+    service,
+    clusterIP: shared.clusterIP,
+    externalIPs,
+    loadBalancerVIPs,
+    loadBalancerSourceRanges: shared.loadBalancerSourceRanges,
+    allowsNode: shared.allowsNode,
+    healthCheckNodePort: shared.healthCheckNodePort,
+    isInternalLocal,
+    isExternalLocal,
     name: servicePortName(service, servicePort),
     servicePort,
     protocol: protocols[servicePort.protocol],
@@ -178,6 +187,7 @@ function planPort(
     hasInternal: chosen.hasAny && (!isInternalLocal || hasLocal),
     hasExternal: chosen.hasAny && (!isExternalLocal || hasLocal),
   }
+  return shared.affinitySeconds === undefined ? plan : { ...plan, affinitySeconds: shared.affinitySeconds }
 }
 
 const protocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const
