@@ -53,7 +53,8 @@ export type AskWalk = {
 /** `shop/a`, `node/n1` or an address; to `shop/b:8080` or `ip:port`. */
 export function walk(one: JourneyWorld, source: string, target: string, more: AskWalk = {}): Walk {
   const at = target.lastIndexOf(':')
-  const [to, port] = more.protocol === 'ICMP' ? [target, 8] : [target.slice(0, at), Number(target.slice(at + 1))]
+  const host = target.slice(0, at).replace(/^\[(.*)\]$/, '$1')
+  const [to, port] = more.protocol === 'ICMP' ? [target, 8] : [host, Number(target.slice(at + 1))]
   return walkJourney(one, {
     source: endOf(one, source),
     destination: endOf(one, to),

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Pod } from '#model/pod'
 import { rows, steps, walk, web, world } from '../../../test/journey/ask-journey'
-import { networkPolicy, pod } from '../../../test/policy/policy-objects'
+import { networkPolicy, node, pod } from '../../../test/policy/policy-objects'
 import { parseConntrackLines } from '../conntrack-entry'
 
 const sentence = (of: ReturnType<typeof walk>) => of.request.verdict.because[0].sentence
@@ -189,6 +189,35 @@ describe.each(['iptables', 'nftables'] as const)('%s mode', (datapath) => {
       'n1 icmp     1 30 src=10.244.1.10 dst=10.244.2.30 type=8 code=0 id=7 src=10.244.2.30 dst=10.244.1.10 type=0 code=0 id=7 mark=0 use=1',
     )
     expect(walk(plain, 'shop/a', '10.96.0.50', { protocol: 'ICMP' }).request.verdict.kind).not.toBe('allowed')
+  })
+})
+
+describe.each(['iptables', 'nftables'] as const)('IPv6, %s mode', (datapath) => {
+  const six = (name: string, ip: string, range: string) => ({
+    ...node(name, ip),
+    spec: { podCIDRs: [range] },
+  })
+  const objects = [
+    six('n1', 'fd00:192::1', 'fd00:10:1::/64'),
+    six('n2', 'fd00:192::2', 'fd00:10:2::/64'),
+    pod('shop/a', { app: 'client' }, { ip: 'fd00:10:1::a' }),
+    pod('shop/b', { app: 'other' }, { ip: 'fd00:10:1::b' }),
+    pod('shop/c', { app: 'web' }, { ip: 'fd00:10:2::c', nodeName: 'n2' }),
+    web({ clusterIP: 'fd00:96::50', ipFamilies: ['IPv6'] }),
+  ]
+  const settings = { detectLocal: { kind: 'ClusterCIDR', cidrs: ['fd00:10::/32'] } } as const
+  const one = world({ datapath, objects, setting: { settings } })
+
+  test('a ClusterIP and a node port, there and back', () => {
+    const inside = walk(one, 'shop/a', '[fd00:96::50]:80')
+    expect(inside.request.targets).toEqual([{ address: '[fd00:10:2::c]:8080', share: 1 }])
+    expect(inside.reply?.verdict.because[0].code).toBe('path.answered')
+    expect(rows(inside)[0]).toBe(
+      'n1 tcp      6 60 SYN_RECV src=fd00:10:1::a dst=fd00:96::50 sport=40000 dport=80 src=fd00:10:2::c dst=fd00:10:1::a sport=8080 dport=40000 mark=0 use=1',
+    )
+    const outside = walk(one, '2001:db8::7', '[fd00:192::1]:30080')
+    expect(outside.request.steps.at(-1)?.packet.source).toMatch(/^\[fd00:192::1\]:\d+$/)
+    expect(outside.reply?.verdict.because[0].code).toBe('path.answered')
   })
 })
 

@@ -271,3 +271,44 @@ test('a map that is nearly full is told', () => {
   const files = filesOf(small, printMapText).filter(({ file }) => file.includes('policy_v2'))
   expect(diff(files, small).texts.some((one) => one.startsWith('maps-diff.map-pressure'))).toBe(true)
 })
+
+test('a sysdump’s folder: its files by the names that cilium-bugtool gives them', () => {
+  const cmd = 'cilium-sysdump/cilium-bugtool-cilium-x7k2p-20260302-091405/cmd'
+  const fenced = (command: string, text: string) => `# ${command}\n\n\`\`\`\n${text}\`\`\`\n`
+  const policies = asked.dumped.filter(({ layout }) => layout.name.startsWith('cilium_policy_v2_'))
+  const all = policies
+    .map(
+      (map) =>
+        `Endpoint ID: ${Number(map.layout.name.slice(-5))}\nPath: /sys/fs/bpf/tc/globals/${map.layout.name}\n\n${printMapText(map)}\n\n`,
+    )
+    .join('')
+  const files = [
+    {
+      file: `${cmd}/cilium-dbg-bpf-lb-list.md`,
+      text: fenced('cilium-dbg bpf lb list', printMapText(asked.map('cilium_lb4_services_v2'))),
+    },
+    {
+      file: `${cmd}/cilium-bpf-ipcache-list.md`,
+      text: fenced('cilium bpf ipcache list', printMapText(asked.map('cilium_ipcache_v2'))),
+    },
+    {
+      file: `${cmd}/cilium-dbg-bpf-policy-get---all---numeric.md`,
+      text: fenced('cilium-dbg bpf policy get --all --numeric', all),
+    },
+    {
+      file: `${cmd}/bpftool-map-dump-pinned--sys-fs-bpf-tc-globals-cilium_lxc.md`,
+      text: fenced('bpftool map dump pinned /sys/fs/bpf/tc/globals/cilium_lxc', printMapRaw(asked.map('cilium_lxc'))),
+    },
+    {
+      file: `${cmd}/cilium-dbg-bpf-lb-list---backends.json`,
+      text: JSON.stringify(mapJson(asked.map('cilium_lb4_backends_v3'))),
+    },
+    { file: `${cmd}/uptime.md`, text: fenced('uptime', ' 09:14:05 up 3 days\n') },
+  ].map((one) => ({ ...one, isPart: true }))
+  const { maps, texts, reading } = diff(files)
+  expect(texts).toEqual([])
+  expect(maps.map(({ kind }) => kind).sort()).toEqual(
+    ['backends', 'ipcache', 'lxc', ...policies.map(() => 'policy'), 'services'].sort(),
+  )
+  expect(reading.map(({ message }) => message)).toEqual(['1 file of the folder is no dump that is compared, this one'])
+})
