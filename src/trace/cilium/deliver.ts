@@ -1,5 +1,7 @@
 /** A pod or the host receives. Mirrors cil_lxc_policy of bpf/bpf_lxc.c and cil_to_host of bpf/bpf_host.c, Cilium 1.16 to 1.19. */
+import { isSameIp } from '#base/ip'
 import { identityNumbers } from '#compile/identities/numbers'
+import type { WalkPlace } from '#model/walk'
 import { askPolicy } from './ask-policy'
 import { addressText, destinationText } from './flow-packet'
 import { type Delivery, end, type Next } from './next'
@@ -80,6 +82,7 @@ function deliverAnswer(draft: Draft, delivery: Delivery, { row, result }: CtAnsw
 function arrived(draft: Draft, { node, endpoint }: Delivery): Next {
   const at = policySide(node.name, endpoint, 'cil_lxc_policy')
   const name = endpointName(endpoint)
+  if (endpoint.ips.some(({ ip }) => isSameIp(ip, draft.packet.source))) return martian(draft, at, name)
   if (draft.packet.mark !== undefined) draft.packet = withoutMark(draft.packet)
   const how = draft.net.path.hasEndpointRoutes ? 'cil_to_container at its veth' : 'redirected to its device'
   tell(draft, at, ['delivered', `${name} receives it, ${how} (to-endpoint)`])
@@ -92,6 +95,16 @@ function arrived(draft: Draft, { node, endpoint }: Delivery): Next {
       endpoint,
     }),
   )
+}
+
+/** What comes from a pod's own address and was not turned around for it. */
+function martian(draft: Draft, at: WalkPlace, name: string): Next {
+  const sentence = `the kernel in ${name} drops what comes from its own address as a martian`
+  tell(draft, at, ['delivered, and dropped', sentence])
+  return end({
+    verdict: { kind: 'dropped', because: [{ code: 'cilium.martian', sentence }] },
+    stop: { kind: 'nowhere' },
+  })
 }
 
 function withoutMark({ mark: _, ...packet }: Draft['packet']): Draft['packet'] {

@@ -12,7 +12,7 @@ import { isIcmp, rewriteDestination, rewriteSource, sourceText } from './flow-pa
 import { end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
 import { reverseFromBackend } from './reverse-nat'
-import { isOwnRange, tunnelTo } from './routes'
+import { backToClient, isOwnRange, tunnelTo } from './routes'
 import { noBackend, selectBackend } from './select-backend'
 import { isBalancedAtSocket, serviceText } from './socket-lb'
 import { type CtAnswer, createCt, ctFlags, ctSentence, lookUpCt } from './state-tables'
@@ -160,16 +160,7 @@ function answer(draft: Draft, node: NodeTables, at: WalkPlace, { endpoint, ct }:
   }
   if ((flags & (ctFlags.nodePort | ctFlags.dsr)) !== 0) {
     const reversed = reverseFromBackend(draft, node, { ...at, program: 'tail_nodeport_rev_dnat' })
-    if (reversed) {
-      const identity = worldOf(node, draft.packet.destination)
-      return {
-        kind: 'leave',
-        node,
-        identity,
-        isTranslated: true,
-        why: 'straight to the client, as the node’s routes say (fib lookup)',
-      }
-    }
+    if (reversed) return backToClient(draft, node, { ...at, program: 'tail_nodeport_rev_dnat' })
   }
   const { row: there, lookup } = node.ipcache(draft.packet.destination)
   const identity = there?.identity ?? worldOf(node, draft.packet.destination)

@@ -1,5 +1,5 @@
 /** One node's maps as its programs ask them: by key, by longest prefix, and with the text that each row is printed as. */
-import { type Ip, isSameIp, printEndpoint, printIp } from '#base/ip'
+import { type Ip, printEndpoint, printIp } from '#base/ip'
 import { containsIp, type Prefix, printPrefix } from '#base/prefix'
 import { ipcacheText, lxcText } from '#compile/cilium/dump-addresses'
 import { gatewayText } from '#compile/cilium/dump-egress'
@@ -233,8 +233,4 @@ export function worldOf({ maps }: Pick<NodeTables, 'maps'>, { family }: Ip): num
 
 export function isUnspecified(ip: Ip): boolean {
   return ip.words.every((word) => word === 0)
-}
-
-export function isSameAddress(a: Ip | undefined, b: Ip): boolean {
-  return a !== undefined && isSameIp(a, b)
 }

@@ -11,6 +11,7 @@ import { translateSource } from './masquerade'
 import { end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
 import { reverseFromBackend } from './reverse-nat'
+import { backToClient } from './routes'
 import { noBackend, selectBackend } from './select-backend'
 import { serviceText } from './socket-lb'
 import { createCt, ctFlags, lookUpCt, lookUpNat, natTable } from './state-tables'
@@ -269,15 +270,6 @@ export function reverseSource(draft: Draft, node: NodeTables, at: WalkPlace): Ne
 
 /** To the client of a node port, to the pod behind a gateway, or on to a pod of this node. */
 function afterReverse(draft: Draft, node: NodeTables, at: WalkPlace): Next | undefined {
-  const identity = worldOf(node, draft.packet.destination)
-  if (reverseFromBackend(draft, node, at)) {
-    return {
-      kind: 'leave',
-      node,
-      identity,
-      isTranslated: true,
-      why: 'straight to the client, as the node’s routes say (fib lookup)',
-    }
-  }
+  if (reverseFromBackend(draft, node, at)) return backToClient(draft, node, at)
   return answerThroughGateway(draft, node, at)
 }

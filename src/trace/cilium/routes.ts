@@ -2,8 +2,10 @@
 import type { Ip } from '#base/ip'
 import { containsIp } from '#base/prefix'
 import { isAtLeast } from '#model/cilium-version'
-import type { MapLookup } from '#model/walk'
-import type { NodeTables } from './node-tables'
+import type { MapLookup, WalkPlace } from '#model/walk'
+import type { Next } from './next'
+import { type NodeTables, worldOf } from './node-tables'
+import type { Draft } from './walk-draft'
 
 export type TunnelFound = { readonly to?: Ip; readonly lookups: readonly MapLookup[] }
 
@@ -23,4 +25,31 @@ export function isOwnRange(node: NodeTables, destination: Ip): boolean {
   return node.maps.routes.some(
     ({ destination: range, device }) => device === 'cilium_host' && containsIp(range, destination),
   )
+}
+
+/** An answer with its frontend restored: to a client of this node, to one behind the tunnel, or out by the node's routes. */
+export function backToClient({ packet, net }: Draft, node: NodeTables, at: WalkPlace): Next {
+  const { destination } = packet
+  const local = node.lxc(destination).row
+  const from = node.ipcache(packet.source).row?.identity ?? worldOf(node, packet.source)
+  if (local !== undefined)
+    return (local.flags & 3) !== 0
+      ? { kind: 'to-host', node, identity: from }
+      : { kind: 'from-host', node, identity: from }
+  const tunnel = net.settings.isTunnel ? tunnelTo(node, destination) : { lookups: [] }
+  if (tunnel.to !== undefined) {
+    const { device = '', hook, program = '' } = at
+    const why = 'the client is behind the tunnel'
+    return {
+      kind: 'encapsulate',
+      node,
+      at: { device, hook, program },
+      to: tunnel.to,
+      identity: from,
+      why,
+      lookups: tunnel.lookups,
+    }
+  }
+  const why = 'straight to the client, as the node’s routes say (fib lookup)'
+  return { kind: 'leave', node, identity: worldOf(node, destination), isTranslated: true, why }
 }

@@ -1,6 +1,5 @@
 /** A walk in the making: the packet as it is, the steps so far, and how programs tell what they did. */
 import type { ObjectRef, Origin } from '#base/finding'
-import { printEndpoint, printIp } from '#base/ip'
 import type { RowSource } from '#compile/cilium/map-source'
 import type { LocalEndpoint } from '#compile/cilium/node-world'
 import { refOf } from '#model/meta'
@@ -36,9 +35,6 @@ export type Draft = {
   /** Programs run so far, so that a loop of routes ends. */
   hops: number
 }
-
-/** Where a program runs. */
-export type Stand = { readonly node: NodeTables; readonly at: WalkPlace }
 
 export type Told = {
   readonly lookups?: readonly MapLookup[]
@@ -130,10 +126,6 @@ export function endpointName({ kind, title }: LocalEndpoint): string {
 
 export function endpointObject({ meta }: LocalEndpoint): Pick<Blame, 'object' | 'origin'> {
   return meta === undefined ? {} : { object: refOf(meta), origin: meta.origin }
-}
-
-export function endpointText({ packet }: Draft): string {
-  return printEndpoint(printIp(packet.destination), packet.port)
 }
 
 /** Places of a node's programs. */

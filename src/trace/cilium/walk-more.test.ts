@@ -238,3 +238,41 @@ test('a process of the host reaches its own loopback, and what is for many recei
     }
   }
 })
+
+const modes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  tunnel: {},
+  native: nativeConfig,
+  dsr: { ...nativeConfig, 'bpf-lb-mode': 'dsr' },
+  'dsr by geneve': { 'bpf-lb-mode': 'dsr', 'bpf-lb-dsr-dispatch': 'geneve', 'tunnel-protocol': 'geneve' },
+  'dsr by geneve, native': { ...nativeConfig, 'bpf-lb-mode': 'dsr', 'bpf-lb-dsr-dispatch': 'geneve' },
+  maglev: { 'bpf-lb-algorithm': 'maglev', 'bpf-lb-maglev-table-size': '251' },
+  'host firewall': { 'enable-host-firewall': 'true' },
+  acceleration: { ...nativeConfig, 'bpf-lb-acceleration': 'native' },
+  'kernel masquerade': { 'enable-bpf-masquerade': 'false' },
+}
+
+test.each(Object.entries(modes))('%s: every client is answered from where it sent to', (mode, config) => {
+  // By Maglev a ClusterIP has no table, and no backend is found before its kind is asked about.
+  const refused = mode === 'maglev' ? '158' : '174'
+  const frontends = ['10.96.0.50:80', '192.168.1.10:30080', '192.168.1.11:30080', '192.168.1.20:30080']
+  let count = 0
+  for (const version of ['1.16', '1.18'] as const) {
+    const { walk } = preparePath([server], { config, version })
+    for (const source of ['A', 'B', 'C', '198.51.100.7']) {
+      for (const target of frontends) {
+        for (const backend of ['10.244.1.20:8080', '10.244.2.30:8080']) {
+          const found = walk(source, target, { backend })
+          const title = `${version} ${source} to ${target}, ${backend}`
+          const isOwn = found.walk.request.verdict.because[0].code === 'cilium.martian'
+          if (source === '198.51.100.7' && target.startsWith('10.96')) expect(found.fate, title).toBe(refused)
+          else if (!isOwn) {
+            expect([found.fate, found.back], title).toEqual(['allowed', 'allowed'])
+            expect(found.backEnd.split(' ')[0], title).toBe(target)
+            count++
+          }
+        }
+      }
+    }
+  }
+  expect(count).toBeGreaterThan(45)
+})
