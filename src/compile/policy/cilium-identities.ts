@@ -44,7 +44,7 @@ export function ciliumIdentities(
   { settings, prefixes, apiServers }: CiliumCompilation,
   learned: readonly GivenIdentity[] = [],
 ): CiliumIdentities {
-  const filter = parseLabelFilter(settings.labels)
+  const filter = parseLabelFilter(settings.labels, settings.version)
   const facts = {
     cluster,
     settings,
