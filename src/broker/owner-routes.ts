@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import Type from 'typebox'
 import { canonicalIp, explainBadIp } from '#base/ip'
+import { parsePort } from '#base/port-range'
 import { canonicalAddress } from '#flows/address'
 import { checkDeletion } from '#wire/check-report'
 import { parseTimeOrAge, timeParameter } from '#wire/flow-query'
@@ -168,17 +169,31 @@ function addAddresses(app: App, { store, clock, log }: Broker): void {
         tags,
         summary: 'Who had an address at a time, and why that is known',
         params,
-        querystring: closedQuery({ at: timeParameter('now when absent') }),
+        querystring: closedQuery({
+          at: timeParameter('now when absent'),
+          port: Type.Optional(
+            Type.String({
+              description: 'that was connected to: on a node’s address it may be the node port of a Service',
+            }),
+          ),
+          protocol: Type.Optional(Type.String({ maxLength: 20, description: 'TCP when absent; only with a port' })),
+        }),
         response: { 200: AddressAnswer, 400: Problem },
       },
     },
     async ({ params: { ip }, query }, reply) => {
       const address = readAddress(ip)
       if (address === undefined) return refuseAddress(reply, ip)
+      const port = query.port === undefined ? undefined : parsePort(String(query.port)) || undefined
+      if (query.port !== undefined && port === undefined)
+        return refuseQuery(reply, 'port', 'must be a port from 1 to 65535')
+      if (query.protocol !== undefined && port === undefined)
+        return refuseQuery(reply, 'protocol', 'is asked with a port')
       const given = (query.at as string | undefined)?.trim() ?? ''
       const at = given === '' ? clock.now() : parseTimeOrAge(given, clock.now())
       if (at === undefined) return refuseTime(reply, 'at')
-      return printAddressAnswer(address, at, await store.holderAt(address, at))
+      const target = port === undefined ? undefined : { port, protocol: String(query.protocol ?? 'TCP') }
+      return printAddressAnswer(address, at, await store.holderAt(address, at, target))
     },
   )
   app.get(
@@ -203,6 +218,11 @@ function addAddresses(app: App, { store, clock, log }: Broker): void {
       })
     },
   )
+}
+
+function refuseQuery(reply: FastifyReply, name: string, message: string): FastifyReply {
+  const error = { field: `query.${name}`, message }
+  return sendProblem(reply, 'bad-request', `${error.field} ${message}`, [error])
 }
 
 function readAddress(text: string): string | undefined {

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
 import { canonicalIp, explainBadIp } from '#base/ip'
+import { parsePort } from '#base/port-range'
 import { plainText, printTable } from '#base/text'
 import { canonicalAddress } from '#flows/address'
 import { parseTimeOrAge } from '#wire/flow-query'
@@ -16,7 +17,7 @@ export function addWho(program: Command, { io, end }: CommandContext): void {
   const command = program
     .command('who')
     .description('who had an address at a time: the pod, node or Service, since when, and why that is known')
-    .argument('<IP>', 'the address')
+    .argument('<IP[:PORT[/PROTOCOL]]>', 'the address; with the port that was connected to, the Service of a node port')
     .option('--at <time>', '2026-07-23T10:00:00Z, any offset, or an age such as 15m (default: now)')
   addBrokerOptions(command)
     .addOption(
@@ -30,8 +31,7 @@ export function addWho(program: Command, { io, end }: CommandContext): void {
 }
 
 async function runWho(io: Io, ip: string, flags: WhoFlags): Promise<ExitCode> {
-  const address = canonicalIp(canonicalAddress(ip))
-  if (address === undefined) throw new Failure('usage.bad-argument', explainBadIp(ip))
+  const { address, target } = readAsked(ip)
   if (flags.at !== undefined && parseTimeOrAge(flags.at, 0) === undefined) {
     throw new Failure(
       'usage.bad-argument',
@@ -39,12 +39,34 @@ async function runWho(io: Io, ip: string, flags: WhoFlags): Promise<ExitCode> {
     )
   }
   const client = openClient(flags)
-  const at = flags.at === undefined ? '' : `?at=${encodeURIComponent(flags.at)}`
-  const answer = (await client.getJson(`/api/v1/addresses/${encodeURIComponent(address)}${at}`)) as AddressAnswer
+  const query = new URLSearchParams({ ...(flags.at !== undefined && { at: flags.at }), ...target })
+  const answer = (await client.getJson(
+    `/api/v1/addresses/${encodeURIComponent(address)}${query.size === 0 ? '' : `?${query}`}`,
+  )) as AddressAnswer
   if (flags.output === 'json') io.out(`${JSON.stringify(answer, undefined, 2)}\n`)
   else io.out(printAnswer(answer))
   if (flags.output === 'wide') io.out(await printHistory(client, address))
   return answer.answer === 'resolved' ? 0 : 1
+}
+
+type Target = { readonly port: string; readonly protocol: string }
+
+/** `10.0.0.1`, `10.0.0.1:30080`, `[fd00::1]:30053/UDP`. */
+function readAsked(text: string): { readonly address: string; readonly target: Target | undefined } {
+  const whole = canonicalIp(canonicalAddress(text))
+  if (whole !== undefined) return { address: whole, target: undefined }
+  const parts = /^(?:\[([^\]]*)\]|([^:/]*)):(\d+)(?:\/([A-Za-z]+))?$/.exec(text)
+  const [ip = '', port = '', protocol = 'TCP'] = [parts?.[1] ?? parts?.[2], parts?.[3], parts?.[4]]
+  const address = canonicalIp(canonicalAddress(ip))
+  if (parts === null) throw new Failure('usage.bad-argument', explainBadIp(text))
+  if (address === undefined) throw new Failure('usage.bad-argument', explainBadIp(ip))
+  if ((parsePort(port) ?? 0) === 0) {
+    throw new Failure(
+      'usage.bad-argument',
+      `${port} is not a port from 1 to 65535; write ${ip}:30080 or ${ip}:30053/UDP`,
+    )
+  }
+  return { address, target: { port, protocol: protocol.toUpperCase() } }
 }
 
 function printAnswer({ address, at, answer, because, holder }: AddressAnswer): string {

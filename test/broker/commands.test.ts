@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runPortolan } from '../../src/cli/run-portolan'
 import { type BrokerProcess, buildProgram, startProcess } from './broker-process'
-import { flowPost, podPost } from './messages'
+import { flowPost, podPost, servicePost } from './messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'portolan-commands-'))
 const token = 'reads-and-writes-0123456789'
@@ -103,6 +103,27 @@ describe('against a broker', () => {
     expect((await ask('who', '10.7.0.1', '-o', 'wide')).out).toMatch(/^FROM +UNTIL +KIND +NAME +WORKLOAD +ENDED$/m)
   })
 
+  test('who IP:PORT names the Service of a node port, and whoever has the address for other ports', async () => {
+    const agent = {
+      name: 'agent-x',
+      ip: '10.7.9.1',
+      hostNetwork: true,
+      start: `${minutesAgo(60)}Z`,
+      seen: minutesAgo(0),
+    }
+    await broker.send('/pod/spec', podPost(agent), authorization)
+    const ports = [{ port: 53, protocol: 'UDP', nodePort: 30_053 }]
+    const service = servicePost({ name: 'names', ip: '10.96.0.53', spec: { type: 'NodePort', ports } })
+    await broker.send('/svc/spec', service, authorization)
+    const named = await ask('who', '10.7.9.1:30053/UDP')
+    expect([named.code, named.out]).toEqual([0, expect.stringMatching(/\n {2}service +shop\/names/)])
+    for (const other of ['10.7.9.1:30053', '10.7.9.1:53/UDP', '10.7.9.1']) {
+      expect((await ask('who', other)).out).toMatch(/\n {2}node +shop\/agent-x/)
+    }
+    const { status } = await broker.get('/api/v1/addresses/10.7.9.1?port=0', authorization)
+    expect(status).toBe(400)
+  })
+
   test('a token that is missing is told with the remedy', async () => {
     const { code, err } = await run(['who', '10.7.0.1', '--broker', broker.url])
     expect([code, err]).toEqual([2, expect.stringMatching(/refused \(401\).*PORTOLAN_TOKEN or --token-file/)])
@@ -139,6 +160,7 @@ describe('against a broker', () => {
 
 test.each([
   [['who', '010.0.0.1'], /leading zero/],
+  [['who', '10.0.0.1:70000'], /70000 is not a port/],
   [['who', '10.0.0.1', '--at', 'soon'], /--at soon: write a time/],
   [
     ['who', '10.0.0.1', '--broker', 'http://127.0.0.1:9'],
