@@ -22,6 +22,10 @@ export const mapsFindings = {
     severity: 'error',
     meaning: 'The policies of an endpoint want more entries than its map holds.',
   },
+  'maps.policy-open': {
+    severity: 'info',
+    meaning: 'What a rule of a policy selects is not in the input, so that its entries are left out of policy maps.',
+  },
   'maps.no-backends': { severity: 'warning', meaning: 'A port of a Service has no backends.' },
   'maps.feature-off': {
     severity: 'warning',

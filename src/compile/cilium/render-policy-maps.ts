@@ -1,8 +1,8 @@
 /** The policy map of each endpoint of a node. Mirrors pkg/maps/policymap, Cilium 1.16 to 1.19. */
 import { compareText } from '#base/text'
 import { type LabelSet, labelSet, printLabelSet, reservedLabel } from '#compile/identities/label'
-import { reservedLabels } from '#compile/identities/numbers'
-import { endpointPolicyMap, type PolicyEndpoint } from '#compile/policy/cilium-endpoint-map'
+import { identityNumbers, reservedLabels } from '#compile/identities/numbers'
+import { endpointPolicyMap, openRulesOf, type PolicyEndpoint } from '#compile/policy/cilium-endpoint-map'
 import type { PolicyEntry } from '#compile/policy/cilium-policy-entry'
 import { refOf } from '#model/meta'
 import { namedPorts } from '#model/pod'
@@ -32,6 +32,7 @@ export function renderPolicyMaps(world: NodeWorld): readonly EndpointPolicy[] {
   const maps = world.endpoints.map((endpoint) => {
     const asked = policyEndpoint(world, endpoint)
     const text = `${asked.kind} ${printLabelSet(asked.labels)} ${JSON.stringify(asked.ports)}`
+    if (!built.has(text)) tellOpen(world, asked)
     const entries = built.get(text) ?? sortEntries(endpointPolicyMap(world.maker, asked).entries)
     built.set(text, entries)
     return { endpoint, entries }
@@ -40,7 +41,8 @@ export function renderPolicyMaps(world: NodeWorld): readonly EndpointPolicy[] {
   return maps.map(({ endpoint, entries }) => withNumbers(world, endpoint, { entries, ports }))
 }
 
-function policyEndpoint({ cluster, node }: NodeWorld, { kind, pod }: LocalEndpoint): PolicyEndpoint {
+/** An endpoint as its policies see it. */
+export function policyEndpoint({ cluster, node }: NodeWorld, { kind, pod }: LocalEndpoint): PolicyEndpoint {
   if (kind === 'host') {
     const own = Object.entries(cluster.nodes.get(node)?.meta.labels ?? {})
     const labels = own.map(([key, value]) => ({ source: 'k8s', key, value }))
@@ -91,6 +93,23 @@ function withNumbers(world: NodeWorld, endpoint: LocalEndpoint, { entries, ports
     return { entry, proxyPort: ports.get(redirectName(entry) ?? '') ?? 0, cookie }
   })
   return { endpoint, rows, lost }
+}
+
+/** What is outside is what such rules are about. */
+function tellOpen({ maker, settings, findings }: NodeWorld, endpoint: PolicyEndpoint): void {
+  const identity = settings.policy.isDualStack ? identityNumbers['world-ipv4'] : identityNumbers.world
+  for (const direction of ['ingress', 'egress'] as const) {
+    for (const { wanted, why } of openRulesOf(maker, endpoint, { direction, identity })) {
+      const { object, origin } = wanted.policy.source
+      const path = wanted.rule.path
+      const isTold = findings.some(
+        (one) => one.code === 'maps.policy-open' && one.origin === origin && one.path === path,
+      )
+      if (isTold) continue
+      const message = `${why}: entries of the policy map that come of it are left out`
+      findings.push(mapsFinding('maps.policy-open', { message, object, origin, path }))
+    }
+  }
 }
 
 function tellFull({ settings, findings }: NodeWorld, { meta, title }: LocalEndpoint, count: number): void {

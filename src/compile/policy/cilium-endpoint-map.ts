@@ -8,6 +8,7 @@ import type { PolicyEntry } from './cilium-policy-entry'
 import { buildPolicyMap, type PolicyMap } from './cilium-policy-map'
 import { subjectOf } from './cilium-rule'
 import { type Candidate, ownEntries, ruleEntries, type SubjectRules, wantedRules } from './cilium-wanted-entries'
+import { mayBeOpen, type OpenRule, openRules } from './open-rules'
 import type { CompiledPolicy, Direction, PolicyRule } from './policy-rule'
 
 /** An endpoint as policies see it; the host's labels are its node's. */
@@ -65,6 +66,17 @@ export function endpointPolicyMap(maker: PolicyMaker, endpoint: PolicyEndpoint):
     return [...ownEntries(subject), ...ofRules]
   })
   return buildPolicyMap(entries, maker.identities.settings.version)
+}
+
+/** Rules of the endpoint that may match an identity: what the map holds of them depends on what the input does not tell. */
+export function openRulesOf(
+  maker: PolicyMaker,
+  endpoint: PolicyEndpoint,
+  { direction, identity }: { readonly direction: Direction; readonly identity: number },
+): readonly OpenRule[] {
+  const isAny = policiesNear(maker, endpoint, direction).some(({ rules }) => rules.some(mayBeOpen))
+  const peer = isAny ? maker.peers.all.find(({ identity: { number } }) => number === identity) : undefined
+  return peer === undefined ? [] : openRules(subjectIn(maker, endpoint, direction), peer)
 }
 
 type Subject = SubjectRules & { readonly candidates: readonly Candidate[] }

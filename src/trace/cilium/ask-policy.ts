@@ -5,9 +5,12 @@ import { listOf } from '#base/text'
 import { policyKeyText, policySource, policyValueText, portText } from '#compile/cilium/dump-policy-maps'
 import { policyMapName } from '#compile/cilium/map-layouts'
 import type { LocalEndpoint } from '#compile/cilium/node-world'
-import type { PolicyMapRow } from '#compile/cilium/render-policy-maps'
-import type { PolicyEntry } from '#compile/policy/cilium-policy-entry'
+import { type PolicyMapRow, policyEndpoint } from '#compile/cilium/render-policy-maps'
+import { openRulesOf } from '#compile/policy/cilium-endpoint-map'
+import type { PolicyEntry, PolicyKey } from '#compile/policy/cilium-policy-entry'
 import { lookUpPolicy, type PolicyLookup, packetKey } from '#compile/policy/cilium-policy-lookup'
+import { buildPolicyMap } from '#compile/policy/cilium-policy-map'
+import type { OpenRule } from '#compile/policy/open-rules'
 import { type CiliumVersion, isAtLeast } from '#model/cilium-version'
 import type { Reason } from '#model/trace'
 import type { MapLookup, WalkPlace } from '#model/walk'
@@ -48,6 +51,11 @@ export function askPolicy(draft: Draft, node: NodeTables, at: WalkPlace, questio
   })
   const who = `${draft.net.identityName(identity)} (identity ${identity})`
   const fate = judge(lookup, settings.policy.isAuthenticated)
+  const doubt = settings.policy.isAudit ? undefined : doubtOf(node, question, { table, key, fate })
+  if (doubt !== undefined) {
+    tell(draft, at, [`asked ${direction} policy`, whatWasFound(lookup, version)], { lookups })
+    return { ending: unknown(draft, at, 'cilium.open-rule', doubt) }
+  }
   if (fate === 'allow' && lookup !== undefined) {
     const row = table.rows.get(lookup.chosen)
     const parser = lookup.chosen.redirect?.parser
@@ -90,6 +98,27 @@ function judge(lookup: PolicyLookup | undefined, isAuthenticated: boolean | unde
   if (lookup.chosen.isDeny) return 'deny'
   if (lookup.authType === 0 || (lookup.authType === 1 && isAuthenticated === true)) return 'allow'
   return lookup.authType === 1 && isAuthenticated === undefined ? 'perhaps' : 'auth'
+}
+
+type Judged = { readonly table: PolicyTable; readonly key: PolicyKey; readonly fate: Fate }
+
+/** Rules that may match, alone or together, and would have it otherwise. */
+function doubtOf(
+  { maps: { world, settings } }: NodeTables,
+  { endpoint, direction, identity }: PolicyQuestion,
+  { table, key, fate }: Judged,
+): string | undefined {
+  const open = openRulesOf(world.maker, policyEndpoint(world, endpoint), { direction, identity })
+  if (open.length === 0) return undefined
+  const { version, isAuthenticated } = settings.policy
+  const fateWith = (rules: readonly OpenRule[]): Fate => {
+    const added = rules.flatMap(({ entries }) => entries)
+    return judge(lookUpPolicy(buildPolicyMap([...table.map.entries, ...added], version), key), isAuthenticated)
+  }
+  const decisive = [...open.map((one) => [one]), open].find((rules) => fateWith(rules) !== fate)?.[0]
+  if (decisive === undefined) return undefined
+  const { wanted, why } = decisive
+  return `${printRef(wanted.policy.source.object)} ${wanted.rule.path} decides here: ${why}`
 }
 
 type Refusal = {

@@ -11,6 +11,7 @@ import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/po
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
 import { hasPrefix, matchesIdentity, type SubjectRules } from '#compile/policy/cilium-wanted-entries'
 import { compileCilium } from '#compile/policy/compile-cilium'
+import { whyOpen } from '#compile/policy/open-rules'
 import type {
   CompiledPolicy,
   Match,
@@ -225,15 +226,6 @@ function undecided(lane: Lane, cases: readonly CiliumCase[], views: readonly Cas
     whyOpen(rule).map((why) => `${describePolicy(policy)} ${rule.path}: ${why}`),
   )
   return [...several, ...new Set(whys)].map((sentence) => ({ code: 'cilium.undecidable', sentence }))
-}
-
-function whyOpen({ peers }: PolicyRule): readonly string[] {
-  if (peers === 'any') return []
-  return peers.flatMap((peer) => {
-    if (peer.kind === 'unknown') return [peer.why]
-    if (peer.kind !== 'own' || peerOf(peer).kind !== 'name') return []
-    return ['which addresses its names have is known to the DNS cache alone, and none is given']
-  })
 }
 
 function dedupe(reasons: readonly PolicyReason[]): readonly PolicyReason[] {

@@ -1,0 +1,34 @@
+/** Rules of which nobody knows whether they match: the walk is unknown where they decide, and only there. */
+import { expect, test } from 'vitest'
+import { preparePath } from '../../../test/cilium/ask-path'
+import { cnp } from '../../../test/policy/ask-cilium'
+
+const dnsRule = {
+  toEndpoints: [{}],
+  toPorts: [{ ports: [{ port: '53', protocol: 'UDP' }], rules: { dns: [{ matchPattern: '*' }] } }],
+}
+const toApi = { toFQDNs: [{ matchName: 'api.example.com' }], toPorts: [{ ports: [{ port: '443', protocol: 'TCP' }] }] }
+const byName = (egress: readonly object[]) =>
+  cnp('business/names', { endpointSelector: { matchLabels: { app: 'client' } }, egress })
+
+test('where the proxy sees answers of DNS, a packet to an address outside is unknown at the name’s port alone', () => {
+  const { walk } = preparePath([byName([toApi, dnsRule])])
+  const perhaps = walk('A', '93.184.216.34:443')
+  expect([perhaps.fate, perhaps.walk.request.verdict.because[0]]).toEqual([
+    'unknown',
+    {
+      code: 'cilium.open-rule',
+      sentence:
+        'CiliumNetworkPolicy business/names spec.egress[0] decides here: which addresses its names have is known to the DNS cache alone, and none is given',
+    },
+  ])
+  expect(walk('A', '93.184.216.34:80').fate).toBe('133')
+  expect(walk('A', '10.244.2.30:443').fate).toBe('133')
+  expect(perhaps.walk.findings.map(({ code }) => code)).toContain('maps.policy-open')
+})
+
+test('without a rule for DNS no name is learned, and where all is allowed a name changes nothing', () => {
+  expect(preparePath([byName([toApi])]).walk('A', '93.184.216.34:443').fate).toBe('133')
+  const open = preparePath([byName([toApi, dnsRule, { toEntities: ['world'] }])])
+  expect(open.walk('A', '93.184.216.34:443').fate).toBe('allowed')
+})
