@@ -9,7 +9,7 @@ import { type NodeTables, worldOf } from './node-tables'
 import { reverseByNumber } from './reverse-nat'
 import { backAtSocket } from './socket-lb'
 import { type CtAnswer, createCt, ctFlags, ctSentence, kernelKey, lookUpCt, nodePortRow } from './state-tables'
-import { redirectToProxy } from './to-proxy'
+import { answerThroughProxy, redirectToProxy } from './to-proxy'
 import { arrive, type Draft, endpointName, onDevice, policySide, stateOf, tell, tellRewrite } from './walk-draft'
 
 export function deliver(draft: Draft, delivery: Delivery): Next {
@@ -73,6 +73,7 @@ function deliverAnswer(draft: Draft, delivery: Delivery, { row, result }: CtAnsw
   const { node, endpoint } = delivery
   const at = policySide(node.name, endpoint, 'cil_lxc_policy')
   const isSelf = ((row?.flags ?? 0) & ctFlags.loopback) !== 0
+  answerThroughProxy(draft, node, at, row?.flags ?? 0)
   if (result === 'REPLY' && row !== undefined && row.revNat > 0 && !isSelf) {
     reverseByNumber(draft, node, at, { revNat: row.revNat })
   }

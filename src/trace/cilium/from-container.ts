@@ -16,7 +16,7 @@ import { backToClient, isOwnRange, tunnelTo } from './routes'
 import { noBackend, selectBackend } from './select-backend'
 import { isBalancedAtSocket, serviceText } from './socket-lb'
 import { type CtAnswer, createCt, ctFlags, ctSentence, lookUpCt } from './state-tables'
-import { redirectToProxy } from './to-proxy'
+import { answerThroughProxy, redirectToProxy } from './to-proxy'
 import {
   type Draft,
   drop,
@@ -143,6 +143,7 @@ type Answering = { readonly endpoint: LocalEndpoint; readonly ct: CtAnswer }
 function answer(draft: Draft, node: NodeTables, at: WalkPlace, { endpoint, ct }: Answering): Next {
   const { row } = ct
   const flags = row?.flags ?? 0
+  answerThroughProxy(draft, node, at, flags)
   if (row !== undefined && (flags & ctFlags.loopback) !== 0) {
     const frontend = node.reverseNat(row.revNat, draft.packet.source)
     const { source, port } = draft.packet

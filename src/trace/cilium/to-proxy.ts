@@ -1,6 +1,7 @@
 /** What policy sends through a proxy: marks, TPROXY, and the connection that the proxy opens in its place. */
 import type { WalkPlace } from '#model/walk'
 import type { NodeTables } from './node-tables'
+import { ctFlags } from './state-tables'
 import { type Draft, tell } from './walk-draft'
 
 export type Redirected = {
@@ -36,4 +37,15 @@ export function redirectToProxy(
     code: 'cilium.redirected',
     sentence: `the ${parser} proxy of ${node.name} may still refuse single requests by its rules`,
   })
+}
+
+/** An answer to what the proxy sent on is the proxy's, which writes it to its own client. */
+export function answerThroughProxy(draft: Draft, node: NodeTables, at: WalkPlace, flags: number): void {
+  if ((flags & ctFlags.proxyRedirect) === 0) return
+  tell(draft, at, ['redirected to the proxy', 'the connection’s row says that it goes through the proxy (to-proxy)'])
+  const proxy = { node: node.name, device: 'proxy', hook: 'user space' }
+  tell(draft, proxy, [
+    'passed the answer on',
+    'the proxy answers its own client, from the address that was asked (from-proxy)',
+  ])
 }

@@ -276,3 +276,29 @@ test.each(Object.entries(modes))('%s: every client is answered from where it sen
   }
   expect(count).toBeGreaterThan(45)
 })
+
+test('P27: with policy-audit-mode what policy would drop goes on, and is told', () => {
+  const closed = cnp('business/server', { endpointSelector: { matchLabels: { app: 'server' } }, ingress: [{}] })
+  const found = preparePath([closed], { config: { 'policy-audit-mode': 'true' } }).walk('A', 'B:8080')
+  expect([found.fate, found.said('verdict AUDIT')]).toEqual(['allowed', expect.stringContaining('audit')])
+})
+
+test('what the proxy sends on at egress is judged at the other end, and the answer comes through the proxy', () => {
+  const http = { ports: [{ port: '8080', protocol: 'TCP' }], rules: { http: [{ method: 'GET' }] } }
+  const egress = cnp('business/client', {
+    endpointSelector: { matchLabels: { app: 'client' } },
+    egress: [{ toEndpoints: [{}], toPorts: [http] }],
+  })
+  const denied = cnp('business/server', { endpointSelector: { matchLabels: { ver: 'v2' } }, ingress: [{}] })
+  const { walk } = preparePath([egress])
+  for (const target of ['B:8080', 'C:8080']) {
+    const found = walk('A', target)
+    expect([found.fate, found.back], target).toEqual(['allowed', 'allowed'])
+    expect(found.points.slice(0, 3), target).toEqual(['from-endpoint', 'to-proxy', 'from-proxy'])
+    expect(
+      found.walk.reply?.steps.some(({ did }) => did === 'passed the answer on'),
+      target,
+    ).toBe(true)
+  }
+  expect(preparePath([egress, denied]).walk('A', 'C:8080').fate).toBe('133')
+})
