@@ -1,6 +1,6 @@
 /** `portolan agent` as a process: files, interfaces and modes that change, its death under traffic, and where it cannot enforce. */
 import { spawn } from 'node:child_process'
-import { chmodSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { RawRecord } from '#manifests/text/raw-object'
@@ -154,6 +154,7 @@ describeKernel('an agent’s process', () => {
       /the datapath cannot be opened: .*not permitted; run with the capabilities BPF, NET_ADMIN and/,
     )
     const path = join(status, 'portolan-agent-n1/trafficpolicybindings/tenant/web.json')
+    await until('the entry is written', () => existsSync(path), 20_000, agent.output)
     const [entry] = JSON.parse(readFileSync(path, 'utf8')).status.nodes
     expect(entry).toMatchObject({
       mode: 'Unsupported',
