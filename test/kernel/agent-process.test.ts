@@ -173,7 +173,7 @@ describeKernel('an agent’s process', () => {
     expect(agent.output()).toMatch(new RegExp(`"faults":"${fault}"`))
   })
 
-  test('a route reflector refuses traffic policy, also by the environment, and runs without', async () => {
+  test('16: a route reflector refuses traffic policy, also by the environment, and runs without', async () => {
     const refused = start(['--role', 'route-reflector'], { environment: { GALACTIC_ROUTER_TRAFFIC_POLICY: 'true' } })
     expect(await refused.ended).toBe(2)
     expect(refused.output()).toMatch(/^portolan: a route reflector forwards no packets/m)

@@ -17,6 +17,7 @@ import {
   bringUp,
   createPair,
   denyAll,
+  fallbacksOf,
   hitsOf,
   hostIp,
   type Lab,
@@ -45,7 +46,7 @@ describeKernel('publishing into the datapath', () => {
   afterEach(() => active.clear())
   afterAll(() => lab.close())
 
-  test('400 swaps under 100,000 packets: none is decided by a mixture of two policies, and both are met', async () => {
+  test('18: 400 swaps under 100,000 packets: none is decided by a mixture of two policies, and both are met', async () => {
     // One matches early, the other late: who begins in the late one and ends in the early one matches nothing.
     const early: TestPolicy = {
       uid: 'early',
@@ -58,7 +59,7 @@ describeKernel('publishing into the datapath', () => {
       entries: Array.from({ length: 64 }, (_, rule) => (rule === 60 ? { action: 'allow', rule } : { ...never, rule })),
     }
     publish(lab, 'egress', early)
-    const before = lab.datapath.readFallbacks(lab.held.slot, 'egress')
+    const before = fallbacksOf(lab, 'egress')
     const [program = '', ...args] = inside(lab.workload, [
       process.execPath,
       new URL('./udp-blast.mjs', import.meta.url).pathname,
@@ -86,7 +87,7 @@ describeKernel('publishing into the datapath', () => {
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
     hits[swaps % 2 === 0 ? 'early' : 'late'] += hitsOf(lab, 'egress', swaps % 2 === 0 ? 2 : 60)
-    const after = lab.datapath.readFallbacks(lab.held.slot, 'egress')
+    const after = fallbacksOf(lab, 'egress')
     expect(after.no_match).toBe(before.no_match)
     expect(after.policy_unavailable).toBe(before.policy_unavailable)
     expect(Math.min(hits.early, hits.late)).toBeGreaterThan(100)
