@@ -65,13 +65,21 @@ export function readCount(bpf: Bpf, tables: Tables, row: number): Count | undefi
 
 export type FallbackCounts = Readonly<Record<FallbackReason, bigint>>
 
-export function readFallbacks(bpf: Bpf, tables: Tables, slot: number, direction: Direction): FallbackCounts {
-  const counts = fallbackReasons.map((reason) => {
+/** Undefined when one of the rows cannot be read: a reader leaves them out, they are not zero. */
+export function readFallbacks(
+  bpf: Bpf,
+  tables: Tables,
+  slot: number,
+  direction: Direction,
+): FallbackCounts | undefined {
+  const counts: [FallbackReason, bigint][] = []
+  for (const reason of fallbackReasons) {
     const slots = lookUp(bpf, tables.fallbacks, numberKey(fallbackRow(slot, direction, reason)))
+    if (slots === undefined) return undefined
     let sum = 0n
-    for (let at = 0; slots !== undefined && at < slots.length; at += 8) sum += slots.readBigUInt64LE(at)
-    return [reason, sum] as const
-  })
+    for (let at = 0; at < slots.length; at += 8) sum += slots.readBigUInt64LE(at)
+    counts.push([reason, sum])
+  }
   return Object.fromEntries(counts) as FallbackCounts
 }
 

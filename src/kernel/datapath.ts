@@ -62,7 +62,7 @@ export type Datapath = Attacher &
     /** `pathClass` is a position in `pathClasses`. */
     readonly setPathPrefix: (vpc: number, prefix: Prefix, pathClass: number) => void
     readonly readRule: (row: number) => Count | undefined
-    readonly readFallbacks: (slot: number, direction: Direction) => FallbackCounts
+    readonly readFallbacks: (slot: number, direction: Direction) => FallbackCounts | undefined
     /** Calls `take` with each denial since the last call. */
     readonly readDenials: (take: (denial: Denial) => void) => number
     readonly lostDenials: () => bigint

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   allowAll,
   denyAll,
+  fallbacksOf,
   hitsOf,
   hostIp,
   hostIp6,
@@ -28,7 +29,7 @@ const allowPort: TestPolicy = {
 describeKernel('connections through the datapath', () => {
   let lab: Lab
   let server: Peer
-  const fallbacks = (direction: 'ingress' | 'egress') => lab.datapath.readFallbacks(lab.held.slot, direction)
+  const fallbacks = (direction: 'ingress' | 'egress') => fallbacksOf(lab, direction)
 
   beforeAll(async () => {
     lab = openLab()

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { denyAll, hitsOf, hostIp, type Lab, openLab, publish, workloadIp } from './datapath-lab'
+import { denyAll, fallbacksOf, hitsOf, hostIp, type Lab, openLab, publish, workloadIp } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
 import { buildFrame } from './frame'
 import { inside } from './namespace'
@@ -54,7 +54,7 @@ describeKernel('frames of a link through the datapath', () => {
       destinationPort: 7,
     } as const
     const frame = buildFrame(packet, 1, ends)
-    const unsupported = () => lab.datapath.readFallbacks(lab.held.slot, 'egress').unsupported
+    const unsupported = () => fallbacksOf(lab, 'egress').unsupported
     const before = unsupported()
     send([
       frame,
@@ -80,9 +80,9 @@ describeKernel('frames of a link through the datapath', () => {
       sourcePort: 4000,
     } as const
     const frames = [3868, 3868, 3869].map((destinationPort) => buildFrame({ ...packet, destinationPort }, 1, ends))
-    const before = lab.datapath.readFallbacks(lab.held.slot, 'egress')
+    const before = fallbacksOf(lab, 'egress')
     send(frames)
-    const after = lab.datapath.readFallbacks(lab.held.slot, 'egress')
+    const after = fallbacksOf(lab, 'egress')
     expect(hitsOf(lab, 'egress', 0)).toBe(1)
     expect([after.established - before.established, after.no_match - before.no_match]).toEqual([1n, 1n])
   })
@@ -92,10 +92,10 @@ describeKernel('frames of a link through the datapath', () => {
     const server = await startServer(lab.host, 8080)
     const client = startClient(lab.workload, hostIp, 8080)
     expect(await client.prints('connected')).toBe(true)
-    const before = lab.datapath.readFallbacks(lab.held.slot, 'egress').established
+    const before = fallbacksOf(lab, 'egress').established
     client.say(`${'x'.repeat(4_000_000)} the end`)
     expect(await client.prints('x the end', 30_000)).toBe(true)
-    const packets = Number(lab.datapath.readFallbacks(lab.held.slot, 'egress').established - before)
+    const packets = Number(fallbacksOf(lab, 'egress').established - before)
     expect(packets).toBeGreaterThan(4_000_000 / 1500)
     expect(hitsOf(lab, 'egress', 0)).toBe(1)
     client.close()

@@ -15,6 +15,7 @@ import {
   bringUp,
   createPair,
   denyAll,
+  fallbacksOf,
   hitsOf,
   hostIp,
   type Lab,
@@ -69,7 +70,7 @@ describeKernel('interfaces of the datapath', () => {
     const held = lab.datapath.attach({ name: 'host0', namespacePath: `/run/netns/${host}`, side: 'host' })
     bringUp(host, workload)
     expect(pings(workload, hostIp)).toBe(false)
-    expect(lab.datapath.readFallbacks(held.slot, 'egress').policy_unavailable).toBeGreaterThan(0n)
+    expect(fallbacksOf({ datapath: lab.datapath, held }, 'egress').policy_unavailable).toBeGreaterThan(0n)
     const reasons = new Set<string>()
     lab.datapath.readDenials((denial) => {
       if (denial.slot === held.slot && denial.token === held.token) reasons.add(`${denial.mode} ${denial.reason}`)

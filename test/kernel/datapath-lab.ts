@@ -1,6 +1,7 @@
 /** A workload behind a veth pair: the host's end is held by a datapath, the other end is the workload's. */
 
 import type { Direction, Entry } from '#compile/traffic-policy/entry'
+import type { FallbackCounts } from '#kernel/counter-rows'
 import { type Datapath, type DatapathOptions, type HeldInterface, openDatapath } from '#kernel/datapath'
 import { type BpffsFolder, createBpffsFolder } from './bpffs-folder'
 import { createNamespaces, inside, removeNamespaces } from './namespace'
@@ -91,6 +92,12 @@ export function hitsOf(lab: Pick<Lab, 'datapath' | 'held'>, direction: Direction
   const rules = lab.datapath.published({ slot: lab.held.slot, direction })?.snapshot?.rules
   const row = rules?.[rule]?.counterRow
   return row === undefined ? 0 : Number(lab.datapath.readRule(row)?.hits ?? 0n)
+}
+
+export function fallbacksOf({ datapath, held }: Pick<Lab, 'datapath' | 'held'>, direction: Direction): FallbackCounts {
+  const counts = datapath.readFallbacks(held.slot, direction)
+  if (counts === undefined) throw new Error(`the counts of ${held.name} ${direction} cannot be read`)
+  return counts
 }
 
 /** Whether at least one of three answers came. */
