@@ -76,7 +76,10 @@ async function playPage(text: string): Promise<string> {
   return played + text.slice(from)
 }
 
-test.each(pages)('%s shows what its commands print', async (page) => {
+/** A page runs dozens of commands; on a busy machine that takes more than half a minute. */
+const pageTimeoutMs = 90_000
+
+test.each(pages)('%s shows what its commands print', { timeout: pageTimeoutMs }, async (page) => {
   const text = readFileSync(join(root, page), 'utf8')
   expect([...text.matchAll(blockPattern)].length).toBeGreaterThan(1)
   const played = await playPage(text)
