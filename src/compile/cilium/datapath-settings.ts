@@ -2,6 +2,7 @@
 import type { Finding } from '#base/finding'
 import { type Family, familyOf } from '#base/ip'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
+import { badWords, readFlag } from '#compile/policy/config-words'
 import { isAtLeast } from '#model/cilium-version'
 import type { Cluster, ConfigMap } from '#model/cluster'
 import { refOf } from '#model/meta'
@@ -44,17 +45,15 @@ export type SettingsParse = { readonly settings: DatapathSettings; readonly find
 export function datapathSettings(cluster: Cluster, options: CiliumOptions = {}): SettingsParse {
   const config = [...cluster.configMaps.values()].find(({ meta }) => meta.name === 'cilium-config')
   const policy = settingsOf(cluster, options)
-  const findings: Finding[] = []
+  const findings: Finding[] = [...tellWords(config)]
   const data = config?.data ?? {}
-  const flag = (key: string, otherwise: boolean): boolean =>
-    data[key] === undefined || data[key] === '' ? otherwise : data[key] === 'true'
+  const flag = (key: string, otherwise: boolean): boolean => readFlag(data[key]) ?? otherwise
   const isProxy = replacement(config)
-  const protocol = data['tunnel-protocol'] ?? data.tunnel
   const settings: DatapathSettings = {
     policy,
     families: familiesOf(cluster, data),
-    isTunnel: data['routing-mode'] !== 'native' && protocol !== 'disabled',
-    tunnelProtocol: protocol === 'geneve' ? 'geneve' : 'vxlan',
+    isTunnel: data['routing-mode'] !== 'native',
+    tunnelProtocol: data['tunnel-protocol'] === 'geneve' ? 'geneve' : 'vxlan',
     replacesKubeProxy: isProxy || flag('enable-node-port', false),
     usesMaglev: data['bpf-lb-algorithm'] === 'maglev' || data['node-port-algorithm'] === 'maglev',
     ...maglevOf(config, findings),
@@ -74,6 +73,23 @@ export function datapathSettings(cluster: Cluster, options: CiliumOptions = {}):
     lbMapMax: sizeOf(data['bpf-lb-map-max'], 65536),
   }
   return { settings, findings: [...(config === undefined ? [noConfig()] : []), ...findings] }
+}
+
+/** The agent knows `tunnel` no more (cilium/cilium#29053), and what it does not know it passes over. */
+function tellWords(config: ConfigMap | undefined): readonly Finding[] {
+  if (config === undefined) return []
+  const about = { object: refOf(config.meta), origin: config.meta.origin }
+  const bad = badWords(config.data).map(({ key, message }) =>
+    mapsFinding('maps.bad-config', {
+      message: `${message}; the agent does not start, and the default is taken here`,
+      path: `data["${key}"]`,
+      ...about,
+    }),
+  )
+  if ((config.data.tunnel ?? '') === '') return bad
+  const message = 'tunnel is no option since 1.15, and the agent passes it over'
+  const hint = 'use routing-mode and tunnel-protocol'
+  return [...bad, mapsFinding('maps.old-config', { message, path: 'data["tunnel"]', hint, ...about })]
 }
 
 function noConfig(): Finding {
@@ -97,8 +113,7 @@ function familiesOf(cluster: Cluster, data: ConfigMap['data']): readonly Family[
   for (const node of cluster.nodes.values()) for (const ip of nodeIps(node)) if (seen.size === 0) seen.add(familyOf(ip))
   const families: readonly Family[] = ['ipv4', 'ipv6']
   return families.filter((family) => {
-    const told = data[family === 'ipv4' ? 'enable-ipv4' : 'enable-ipv6']
-    return told === undefined ? seen.has(family) : told === 'true'
+    return readFlag(data[family === 'ipv4' ? 'enable-ipv4' : 'enable-ipv6']) ?? seen.has(family)
   })
 }
 

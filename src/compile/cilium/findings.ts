@@ -10,6 +10,10 @@ export const mapsFindings = {
     severity: 'error',
     meaning: 'cilium-config has a value with which the agent does not start; the default is taken.',
   },
+  'maps.old-config': {
+    severity: 'warning',
+    meaning: 'cilium-config has an option that the agent no longer knows, so that it does nothing.',
+  },
   'maps.pod-without-identity': {
     severity: 'warning',
     meaning: 'A pod has an address and no identity of Cilium’s, so that no map knows it.',

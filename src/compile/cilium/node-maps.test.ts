@@ -163,6 +163,32 @@ test('M27 and M28: sizes and seeds with which the agent does not start are told'
   expect(codes({ 'bpf-lb-maglev-table-size': '251' })).not.toContain('maps.bad-config')
 })
 
+test.each([
+  ['routing-mode', 'bogus'],
+  ['tunnel-protocol', 'gre'],
+  ['bpf-lb-mode', 'zzz'],
+  ['bpf-lb-algorithm', 'round'],
+  ['bpf-lb-dsr-dispatch', 'vxlan'],
+  ['bpf-lb-acceleration', 'fast'],
+  ['enable-policy', 'sometimes'],
+  ['enable-ipv4', 'maybe'],
+])('%s: %s is told, and the default is taken', (key, value) => {
+  const { [key]: _, ...without } = { ...worldConfig } as Record<string, string>
+  const bad = askMaps([], { config: { ...without, [key]: value } })
+  expect(bad.codes).toContain('maps.bad-config')
+  expect(bad.maps.settings).toEqual(askMaps([], { config: without }).maps.settings)
+})
+
+test('true and false are written in each way that Go reads; tunnel is an option of old', () => {
+  const settings = (config: object) => askMaps([], { config: { ...worldConfig, ...config } })
+  for (const word of ['True', '1', 't']) {
+    expect(settings({ 'enable-ip-masq-agent': word }).maps.settings.hasIpMasqAgent).toBe(true)
+  }
+  expect(settings({ 'enable-policy': 'Always' }).maps.settings.policy.enforcement).toBe('always')
+  const old = settings({ tunnel: 'disabled' })
+  expect([old.maps.settings.isTunnel, old.codes]).toEqual([true, expect.arrayContaining(['maps.old-config'])])
+})
+
 test('S17: services with the same backends have the same Maglev table, and a ClusterIP none', () => {
   const nodePort = (port: number) => ({ type: 'NodePort', ports: [{ port: 80, targetPort: 8080, nodePort: port }] })
   const services = [

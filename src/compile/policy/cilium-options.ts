@@ -3,6 +3,7 @@
 import { type CiliumVersion, defaultCiliumVersion } from '#model/cilium-version'
 import type { Cluster } from '#model/cluster'
 import type { DnsCache } from './cilium-dns-cache'
+import { readEnforcement, readFlag } from './config-words'
 
 export type EnforcementMode = 'default' | 'always' | 'never'
 
@@ -69,11 +70,11 @@ function ciliumConfig(cluster: Cluster): Readonly<Record<string, string>> | unde
 function configured(cluster: Cluster): CiliumOptions {
   const data = ciliumConfig(cluster)
   if (data === undefined) return {}
-  const flag = (key: string): boolean | undefined => (data[key] === undefined ? undefined : data[key] === 'true')
+  const flag = (key: string): boolean | undefined => readFlag(data[key])
   const { 'enable-policy': enforcement, 'cluster-name': clusterName, labels, 'allow-localhost': localhost } = data
   const families = [flag('enable-ipv4'), flag('enable-ipv6')]
   return withoutUndefined({
-    enforcement: enforcement === 'always' || enforcement === 'never' ? enforcement : undefined,
+    enforcement: readEnforcement(enforcement),
     clusterName: clusterName === '' ? undefined : clusterName,
     allowsLocalhost: localhost === undefined ? undefined : localhost !== 'policy',
     isDualStack: families.includes(undefined) ? undefined : families.every((on) => on === true),
@@ -91,9 +92,9 @@ function configured(cluster: Cluster): CiliumOptions {
 }
 
 function tunnelPort(data: Readonly<Record<string, string>>): number | undefined {
-  const protocol = data['tunnel-protocol'] ?? data.tunnel
-  if (data['routing-mode'] === 'native' || protocol === 'disabled') return undefined
-  if (protocol === undefined && data['routing-mode'] === undefined) return undefined
+  const protocol = data['tunnel-protocol']
+  if (data['routing-mode'] === 'native') return undefined
+  if (protocol === undefined && data['routing-mode'] !== 'tunnel') return undefined
   const own = Number(data['tunnel-port'] ?? '0')
   if (own > 0) return own
   return protocol === 'geneve' ? 6081 : 8472

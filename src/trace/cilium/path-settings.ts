@@ -2,6 +2,7 @@
 import type { Family } from '#base/ip'
 import { type Prefix, parsePrefix } from '#base/prefix'
 import type { DatapathSettings } from '#compile/cilium/datapath-settings'
+import { readFlag } from '#compile/policy/config-words'
 import type { Cluster } from '#model/cluster'
 
 export type ForwardingMode = 'snat' | 'dsr' | 'hybrid'
@@ -35,8 +36,7 @@ export type PathSettings = {
 export function pathSettings(cluster: Cluster, settings: DatapathSettings): PathSettings {
   const data = [...cluster.configMaps.values()].find(({ meta }) => meta.name === 'cilium-config')?.data
   const told = (key: string): string | undefined => (data?.[key] === '' ? undefined : data?.[key])
-  const flag = (key: string, otherwise: boolean): boolean =>
-    told(key) === undefined ? otherwise : told(key) === 'true'
+  const flag = (key: string, otherwise: boolean): boolean => readFlag(data?.[key]) ?? otherwise
   const native4 = rangeOf(told('ipv4-native-routing-cidr'))
   const native6 = rangeOf(told('ipv6-native-routing-cidr'))
   const strict = flag('enable-encryption-strict-mode', false) ? rangeOf(told('encryption-strict-mode-cidr')) : undefined
