@@ -16,6 +16,10 @@ export async function explainError(path: string, error: unknown): Promise<Failur
 async function explainMissing(path: string, cause: unknown): Promise<Failure> {
   const folder = dirname(path)
   const names = await readdir(folder).catch(() => undefined)
+  if (names?.includes(basename(path)) === true) {
+    const message = `${path} is a link, and there is no file or folder where it leads; mend it, or delete it`
+    return new Failure('input.unreadable', message, cause)
+  }
   const nearest = names === undefined ? undefined : findNearest(basename(path), names)
   const remedy =
     names === undefined

@@ -13,7 +13,7 @@ export const sourceFindings = {
   'source.ignored-files': {
     severity: 'info',
     meaning:
-      'Files of a folder were left aside: hidden ones, and those that are not named as YAML, JSON or gzip files.',
+      'Files of a folder were left aside: hidden ones, pipes and devices, and those that are not named as YAML, JSON or gzip files.',
   },
 } as const satisfies FindingTable
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -56,4 +57,14 @@ test('progress is silent for two seconds, then speaks once a second, and at once
   time += 1000
   tell(() => 'told')
   expect(said).toEqual(['2000 told', '3200 told', '4000 announced', '5000 told'])
+})
+
+test('pipes are left aside: reading one would never end', async () => {
+  touch('a.yaml', 'sub/b.yaml')
+  execFileSync('mkfifo', [join(folder, 'pipe.yaml'), join(folder, 'sub/pipe.json')])
+  symlinkSync('/dev/zero', join(folder, 'zero.yaml'))
+  expect(await list()).toEqual({
+    files: ['a.yaml', 'sub/b.yaml'],
+    ignored: ['pipe.yaml', 'sub/pipe.json', 'zero.yaml'],
+  })
 })

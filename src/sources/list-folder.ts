@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { explainError } from './explain-error'
 
 /**
- * `ignored` are files whose names say that they hold something else, such as the logs of a cluster-info dump, and hidden
- * ones that hold objects by their names. Other hidden files and folders are nobody's business.
+ * `ignored` are files whose names say that they hold something else, such as the logs of a cluster-info dump, hidden ones
+ * that hold objects by their names, and pipes, sockets and devices: reading one may never end. Other hidden files and
+ * folders are nobody's business.
  */
 export type FolderFiles = { readonly files: readonly string[]; readonly ignored: readonly string[] }
 
@@ -29,16 +30,19 @@ async function walk(folder: string, found: Found, seen: Set<string>): Promise<vo
     const path = join(folder, name)
     const isHidden = name.startsWith('.')
     if (isHidden && !wantedName.test(name)) continue
-    // A link that leads nowhere is listed, so that reading it says so.
-    const isFolder = await stat(path).then(
-      (stats) => stats.isDirectory(),
-      () => false,
-    )
-    if (isFolder && isHidden) continue
-    if (isFolder) await walk(path, found, seen)
-    else if (!isHidden && wantedName.test(name)) found.files.push(path)
+    const kind = await kindOf(path)
+    if (kind === 'folder' && isHidden) continue
+    if (kind === 'folder') await walk(path, found, seen)
+    else if (kind === 'file' && !isHidden && wantedName.test(name)) found.files.push(path)
     else found.ignored.push(path)
   }
+}
+
+/** A link that leads nowhere is a file, so that reading it says so. */
+async function kindOf(path: string): Promise<'folder' | 'file' | 'other'> {
+  const stats = await stat(path).catch(() => undefined)
+  if (stats?.isDirectory() === true) return 'folder'
+  return stats === undefined || stats.isFile() ? 'file' : 'other'
 }
 
 function explain(folder: string): (error: unknown) => Promise<never> {

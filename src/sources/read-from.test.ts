@@ -139,7 +139,7 @@ describe('a folder', () => {
       {
         code: 'source.ignored-files',
         severity: 'info',
-        message: `3 files in ${folder} left aside, being hidden or no .yaml, .yml, .json or .gz: .d.yaml, logs.txt and notes.txt`,
+        message: `3 files in ${folder} left aside, being hidden or no files of .yaml, .yml, .json or .gz: .d.yaml, logs.txt and notes.txt`,
       },
     ])
   })

@@ -94,7 +94,7 @@ async function readFolder(
   if (used === 0) throw nothingIn(folder, findings)
   if (ignored.length > 0) {
     const names = listOf([...new Set(ignored.map((path) => basename(path)))], 5)
-    const message = `${countOf(ignored.length, 'file')} in ${folder} left aside, being hidden or no .yaml, .yml, .json or .gz: ${names}`
+    const message = `${countOf(ignored.length, 'file')} in ${folder} left aside, being hidden or no files of .yaml, .yml, .json or .gz: ${names}`
     findings.push(sourceFinding('source.ignored-files', { message }))
   }
   return { value: objects, findings }

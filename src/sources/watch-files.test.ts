@@ -1,4 +1,5 @@
 /** Files and folders that are written, broken, replaced, linked and deleted while they are watched. */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -96,6 +97,31 @@ test('a file that is broken, emptied or taken away counts on as it was read last
   expect(reads.at(-1)?.isPartial).toBe(false)
   put('a.yaml', policies('five'))
   await until(() => names().join() === 'five,two,four')
+})
+
+test('a pipe in the place of a file, or beside it, keeps nothing from being read', async () => {
+  put('sub.yaml', policies('one'))
+  mkdirSync(join(folder, 'more'))
+  put('more/a.yaml', policies('two'))
+  open('sub.yaml', 'more')
+  await until(() => names().join() === 'one,two')
+  rmSync(join(folder, 'sub.yaml'))
+  execFileSync('mkfifo', [join(folder, 'sub.yaml'), join(folder, 'more/pipe.yaml')])
+  await until(() => told.length === 1)
+  expect(told[0]).toMatch(/sub\.yaml is a pipe or a device now, .*counts on/)
+  put('more/a.yaml', policies('three'))
+  await until(() => names().join() === 'one,three')
+  rmSync(join(folder, 'sub.yaml'))
+  put('sub.yaml', policies('four'))
+  await until(() => names().join() === 'four,three')
+})
+
+test('a link that leads nowhere is told as one', async () => {
+  put('a.yaml', policies('one'))
+  symlinkSync('nowhere', join(folder, 'lost.yaml'))
+  open('')
+  await until(() => names().join() === 'one')
+  expect(told).toEqual([expect.stringMatching(/lost\.yaml is a link, and there is no file or folder where it leads; /)])
 })
 
 test('what was broken from the beginning makes the reading a part, until it can be read', async () => {

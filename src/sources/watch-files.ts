@@ -154,8 +154,9 @@ async function listFiles(
 }
 
 async function readAgain(file: string, before: Known | undefined, options: FileWatchOptions): Promise<Known> {
-  if (file === '-' && before !== undefined) return before
-  const stamp = file === '-' ? 'once' : await stampOf(file)
+  const isOnce = file === '-' || (await isEndless(file))
+  if (isOnce && before !== undefined) return before.stamp === once ? before : { ...before, trouble: pipeTrouble(file) }
+  const stamp = isOnce ? once : await stampOf(file)
   if (before !== undefined && stamp !== '' && stamp === before.stamp) return before
   const { objects, findings, digest, trouble, isForeign } = await readNow(file, options)
   if (before !== undefined && digest !== '' && digest === before.digest) return { ...before, stamp }
@@ -165,6 +166,18 @@ async function readAgain(file: string, before: Known | undefined, options: FileW
     return { ...before, stamp, digest, trouble: `${trouble}${kept}` }
   }
   return { stamp, digest, objects, findings, isPartial: !isForeign, trouble }
+}
+
+const once = 'once'
+
+/** A pipe, a socket or a device: it is read once, as standard input is, since a second reading may never end. */
+async function isEndless(file: string): Promise<boolean> {
+  const stats = await stat(file).catch(() => undefined)
+  return stats !== undefined && !stats.isFile() && !stats.isDirectory()
+}
+
+function pipeTrouble(file: string): string {
+  return `${file} is a pipe or a device now, where a file stood; put the file back; what was read of it before counts on`
 }
 
 /** Empty where the file was written just now: a second write in the same tick would have the same stamp. */
