@@ -3,7 +3,7 @@ import { printIp } from '#base/ip'
 import { containsIp, printPrefix } from '#base/prefix'
 import { hostFlag } from '#compile/cilium/render-lxc'
 import { isAtLeast } from '#model/cilium-version'
-import type { WalkPlace } from '#model/walk'
+import type { MapLookup, WalkPlace } from '#model/walk'
 import { isRemoteNode } from './find-service'
 import type { Wrapping } from './flow-packet'
 import type { NodeTables } from './node-tables'
@@ -22,7 +22,7 @@ export function encrypt(draft: Draft, node: NodeTables, at: WalkPlace): Ending |
   const peer =
     row?.tunnel ?? (encryptsNodes && row !== undefined && isRemoteNode(row.identity) ? packet.destination : undefined)
   if (row === undefined || peer === undefined || !(isPod || encryptsNodes)) return notEncrypted(draft, at)
-  if (row.key === 0) return withoutKey(draft, at, { peer: net.nodeOfAddress(peer) })
+  if (row.key === 0) return withoutKey(draft, at, { peer: net.nodeOfAddress(peer), lookup })
   const source = net.internalIp(node.name, peer.family)
   if (source === undefined)
     return unknown(draft, at, 'cilium.no-node-address', `${node.name} has no address towards ${printIp(peer)}`)
@@ -44,12 +44,16 @@ export function encrypt(draft: Draft, node: NodeTables, at: WalkPlace): Ending |
   return undefined
 }
 
-type Peer = { readonly peer: string | undefined }
+type Peer = { readonly peer: string | undefined; readonly lookup: MapLookup }
 
 /** No key in the row: the peer's CiliumNode tells none, or is not in the input. */
-function withoutKey(draft: Draft, at: WalkPlace, { peer }: Peer): Ending | undefined {
+function withoutKey(draft: Draft, at: WalkPlace, { peer, lookup }: Peer): Ending | undefined {
   const isKnown = peer !== undefined && draft.net.cluster.ciliumNodes.has(peer)
-  if (isKnown) return notEncrypted(draft, at)
+  if (isKnown) {
+    const why = `the row of the destination has no key: the CiliumNode of ${peer} tells none`
+    tell(draft, at, ['left it unencrypted', why], { lookups: [lookup] })
+    return notEncrypted(draft, at)
+  }
   const sentence = `whether ${peer ?? 'the peer'} has a key to encrypt with is not known: the input has no CiliumNode of it`
   if (isStrict(draft)) return unknown(draft, at, 'cilium.encryption-unknown', sentence)
   draft.doubts.push({ code: 'cilium.encryption-unknown', sentence })

@@ -96,6 +96,11 @@ test('§6.6: WireGuard wraps the tunnel’s packet, and the other node unwraps b
   )
 })
 
+test('§6.6: what has no key leaves unencrypted, and that is told', () => {
+  const found = preparePath([], { config: { 'enable-wireguard': 'true' } }).walk('A', 'C:8080')
+  expect([found.fate, found.said('has no key')]).toEqual(['allowed', expect.stringContaining('CiliumNode of node-b')])
+})
+
 test('§6.6: in strict mode what has no key is dropped with 195', () => {
   const config = {
     'enable-wireguard': 'true',
