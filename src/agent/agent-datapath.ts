@@ -13,6 +13,7 @@ export type AgentDatapath = Pick<
   | 'sweepWhenDue'
   | 'mode'
   | 'setMode'
+  | 'setPathMark'
   | 'readRule'
   | 'readFallbacks'
   | 'close'

@@ -17,11 +17,15 @@ export type AgentOptions = {
   readonly modeWithout: () => NodeMode
   /** Set at the start; without it the node's mode stays what it is. */
   readonly mode?: EnforcedMode
+  /** Which bits of a packet's mark hold its path class; without it what was set before stays. */
+  readonly pathMark?: PathMark
   /** Calls `wake` when interfaces or what is attached to them may have changed. */
   readonly interfaces: (wake: (change: InterfaceChange) => void) => InterfaceWatch
   readonly clock: AgentClock
   readonly log: AgentLog
 }
+
+export type PathMark = { readonly mask: number; readonly shift: number }
 
 export type InterfaceWatch = {
   /** Watches what could not be watched before. */

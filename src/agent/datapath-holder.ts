@@ -18,10 +18,10 @@ export type DatapathHolder = {
 const firstPauseMs = 5000
 const longestPauseMs = 5 * 60_000
 
-type Options = Pick<AgentOptions, 'open' | 'mode' | 'modeWithout' | 'clock' | 'log'>
+type Options = Pick<AgentOptions, 'open' | 'mode' | 'pathMark' | 'modeWithout' | 'clock' | 'log'>
 
 /** One that another agent holds is refused; one that cannot be opened now leaves the rest of the agent at work. */
-export function openHolder({ open, mode, modeWithout, clock, log }: Options): DatapathHolder {
+export function openHolder({ open, mode, pathMark, modeWithout, clock, log }: Options): DatapathHolder {
   let datapath: AgentDatapath | undefined
   let why = ''
   let pause = firstPauseMs
@@ -32,6 +32,7 @@ export function openHolder({ open, mode, modeWithout, clock, log }: Options): Da
     try {
       const opened = open()
       try {
+        if (pathMark !== undefined) opened.setPathMark(pathMark)
         if (mode !== undefined) opened.setMode(mode)
       } catch (error) {
         opened.close()

@@ -1,6 +1,7 @@
 /** `portolan agent --node N`: the loop of a node, until it is interrupted; what it has bound stays. */
 import { resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { PathMark } from '#agent/agent-options'
 import { Failure } from '#base/failure'
 import { parseEndpoint, printIp } from '#base/ip'
 import { type EnforcedMode, modeNumbers } from '#compile/traffic-policy/datapath-maps'
@@ -20,6 +21,7 @@ export type AgentFlags = BpffsOption & {
   readonly mode?: EnforcedMode
   readonly trafficPolicy?: boolean
   readonly role: 'node' | 'route-reflector'
+  readonly pathMark?: PathMark
   readonly metricsListen: Listen
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
 }
@@ -45,6 +47,7 @@ export function addAgentRun(agent: Command, { io, end }: CommandContext): void {
         .default('node'),
     )
   addBpffsOption(agent)
+    .option('--path-mark <mask>', 'the bits of a packet’s mark that hold its path class, such as 0x7000000', asMask)
     .option('--metrics-listen <ip:port>', 'where metrics are served, or none (default: 127.0.0.1:9179)', asListen)
     .addOption(
       new Option('--log-level <level>', 'least important lines of the log')
@@ -69,6 +72,16 @@ function asListen(text: string): Listen {
   throw new InvalidArgumentError(
     `"${text}" is no address: write IP:PORT such as 127.0.0.1:9179, [IP]:PORT for IPv6, or none.`,
   )
+}
+
+/** Bits that stand side by side; 0 takes the setting back. */
+function asMask(text: string): PathMark {
+  const mask = /^(0x[0-9a-f]{1,8}|\d{1,10})$/i.test(text) ? Number(text) : Number.NaN
+  if (mask === 0) return { mask, shift: 0 }
+  const shift = 31 - Math.clz32(mask & -mask)
+  const isRun = mask <= 0xffffffff && Number.isInteger(Math.log2((mask >>> shift) + 1))
+  if (isRun) return { mask, shift }
+  throw new InvalidArgumentError(`"${text}" is no run of bits of 32, such as 0x7000000.`)
 }
 
 async function runAgent(io: Io, flags: AgentFlags): Promise<ExitCode> {
@@ -109,7 +122,7 @@ function idleAgent(node: string): Agent {
 type Log = ReturnType<typeof import('#broker/log').openLog>
 
 async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }, log: Log): Promise<Agent> {
-  const { node, from = [], status, bpffs: folder, mode } = flags
+  const { node, from = [], status, bpffs: folder, mode, pathMark } = flags
   await checkPaths(from, status)
   const { startAgent } = await import('#agent/start-agent')
   const { systemClock } = await import('#agent/agent-clock')
@@ -127,6 +140,7 @@ async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }
     open: () => openKernelDatapath(place),
     modeWithout: () => modeOfKernel(place),
     ...(mode !== undefined && { mode }),
+    ...(pathMark !== undefined && { pathMark }),
     interfaces: watchInterfaces(place, log),
     clock: systemClock,
     log,

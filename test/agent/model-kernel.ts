@@ -221,6 +221,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
       setMode(next) {
         mode = next
       },
+      setPathMark: () => {},
       readRule: (row) => (row < counterRows ? { hits: BigInt(hits.get(row) ?? 0), bytes: 0n } : undefined),
       readFallbacks: (slot, direction) =>
         Object.fromEntries(

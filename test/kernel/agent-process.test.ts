@@ -243,6 +243,24 @@ describeKernel('policies that change under load', () => {
   })
 })
 
+describeKernel('path classes', () => {
+  test('a packet’s mark gives it a path class, by which a rule takes it or not', async () => {
+    const node = kernelNode()
+    const world = agentWorld(node)
+    node.attach('p1')
+    const rules = [{ ...echo, match: { protocols: ['ICMP'], paths: ['Private'] } }]
+    await world.set([...web('p1'), policy('ping', { rules })])
+    await world.start({ mode: 'enforce', pathMark: { mask: 0x7000000, shift: 24 } })
+    const { workload } = node.addressesOf('p1')
+    const passes = (mark: string): boolean =>
+      runCommand(inside(node.host, ['ping', '-n', '-c', '1', '-W', '0.2', '-m', mark, workload])).ok
+    // Private is the first class, Internet the second.
+    expect([passes('16777216'), passes('33554432'), passes('0')]).toEqual([true, false, false])
+    await world.stop()
+    node.close()
+  })
+})
+
 describeKernel('a kernel before TCX', () => {
   test('interfaces that are attached by clsact are published to, adopted, and dropped when they go', async () => {
     const node = kernelNode()
