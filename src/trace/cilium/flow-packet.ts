@@ -89,6 +89,10 @@ const dsrNames = { option: 'IP option', geneve: 'Geneve option', ipip: 'IPIP to'
 /** Where a program runs decides which helpers rewrite. */
 export type RewritePlace = 'tc' | 'xdp' | 'cgroup'
 
+export function rewritePlace({ hook }: { readonly hook: string }): RewritePlace {
+  return hook === 'xdp' ? 'xdp' : 'tc'
+}
+
 export type Rewrite = {
   readonly packet: FlowPacket
   readonly changes: readonly HeaderChange[]

@@ -25,16 +25,17 @@ export function fromNetdev(draft: Draft, node: NodeTables): Next {
   if (draft.packet.dsr?.carrier === 'ipip') {
     return end(unknown(draft, at, 'cilium.ipip', 'what takes the packet out of IPIP at the backend stands in no map'))
   }
-  const identity = identityFromWire(draft, node, at)
-  const service = balanceFirst(draft, node, { at, identity })
+  const first = firstPlace(draft, node, at)
+  // The driver's program runs before the packet has an identity.
+  const early = first === at ? identityFromWire(draft, node, at) : undefined
+  const service = balanceFirst(draft, node, first)
   if (service.next !== undefined) return service.next
-  if (!service.isService && !recordDirect(draft, node, at)) {
-    const reversed =
-      node.maps.settings.replacesKubeProxy || draft.net.path.isBpfMasquerade
-        ? reverseSource(draft, node, at)
-        : undefined
+  if (!service.isService && !recordDirect(draft, node, first)) {
+    const isAsked = node.maps.settings.replacesKubeProxy || draft.net.path.isBpfMasquerade
+    const reversed = isAsked ? reverseSource(draft, node, first) : undefined
     if (reversed !== undefined) return reversed
   }
+  const identity = early ?? identityFromWire(draft, node, at)
   return goOn(draft, node, { at, identity, isFromTunnel: false })
 }
 
@@ -52,18 +53,22 @@ function identityFromWire(draft: Draft, node: NodeTables, at: WalkPlace): number
 
 type Place = { readonly at: WalkPlace; readonly identity: number }
 
-/** With acceleration the driver's program has asked for Services before. */
+/** Where Cilium is not in kube-proxy's place it answers for no Service here. */
 function balanceFirst(
   draft: Draft,
   node: NodeTables,
-  { at, identity }: Place,
+  at: WalkPlace,
 ): { readonly next?: Next; readonly isService: boolean } {
   if (!node.maps.settings.replacesKubeProxy) return { isService: false }
-  const { isXdp } = draft.net.path
-  const place = isXdp ? onDevice(node.name, 'NIC', 'xdp', 'cil_xdp_entry') : at
-  const found = balanceAtNic(draft, node, place, { place: isXdp ? 'xdp' : 'tc', from: identity })
+  const found = balanceAtNic(draft, node, at)
   if (found === undefined) return { isService: false }
   return found.kind === 'next' ? { next: found.next, isService: true } : { isService: true }
+}
+
+/** With acceleration the driver's program comes first. What comes out of the tunnel has passed the driver before. */
+function firstPlace({ net }: Draft, node: NodeTables, at: WalkPlace): WalkPlace {
+  const isFirst = net.path.isXdp && net.settings.replacesKubeProxy && at.device === 'NIC'
+  return isFirst ? onDevice(node.name, 'NIC', 'xdp', 'cil_xdp_entry') : at
 }
 
 type Incoming = Place & { readonly isFromTunnel: boolean }
@@ -113,8 +118,7 @@ export function fromOverlay(draft: Draft, node: NodeTables): Next {
   const identity = believed(draft, node, at, carried)
   decrypt(draft, node)
   const isNodePort = node.maps.settings.replacesKubeProxy
-  const service =
-    isNodePort && isOwnFrontend(draft, node) ? balanceFirst(draft, node, { at, identity }) : { isService: false }
+  const service = isNodePort && isOwnFrontend(draft, node) ? balanceFirst(draft, node, at) : { isService: false }
   if (service.next !== undefined) return service.next
   if (!service.isService && !recordDirect(draft, node, at) && isNodePort && draft.packet.port >= 32768) {
     const reversed = reverseSource(draft, node, at)

@@ -37,23 +37,34 @@ export function encapsulate(draft: Draft, { node, at, to, identity, why, lookups
   }
   draft.packet = { ...packet, wrappings: [...packet.wrappings, wrapping] }
   const name = net.identityName(carried)
+  const isXdp = at.hook === 'xdp'
+  const reached = `the tunnel’s packet to ${printIp(to)}`
   tell(
     draft,
     place,
-    ['encapsulated', `${why}; the header carries identity ${carried} (${name}) by bpf_skb_set_tunnel_key (to-overlay)`],
+    [
+      'encapsulated',
+      `${why}; the header carries identity ${carried} (${name}) by ${isXdp ? 'bpf_xdp_adjust_head' : 'bpf_skb_set_tunnel_key'} (to-overlay)`,
+    ],
     { lookups },
   )
+  if (isXdp) return { kind: 'leave', node, identity: carried, isTranslated: true, isXdp, why: reached }
   const device = isGeneve ? 'cilium_geneve' : 'cilium_vxlan'
   tell(draft, onDevice(node.name, device, 'tc egress', 'cil_to_overlay'), [
     'marked as overlay',
     'what the tunnel carries is not translated again',
   ])
-  return { kind: 'leave', node, identity: carried, isTranslated: true, why: `the tunnel’s packet to ${printIp(to)}` }
+  return { kind: 'leave', node, identity: carried, isTranslated: true, why: reached }
 }
 
 type Leaving = Extract<Next, { readonly kind: 'leave' }>
 
-export function leave(draft: Draft, { node, why, isTranslated = false, identity }: Leaving): Next {
+export function leave(draft: Draft, { node, why, isTranslated = false, isXdp = false, identity }: Leaving): Next {
+  if (isXdp) {
+    const driver = onDevice(node.name, 'NIC', 'xdp', 'cil_xdp_entry')
+    tell(draft, driver, ['sent back out by XDP_TX', `${why}; neither tc nor the stack sees it`])
+    return { kind: 'wire', from: node }
+  }
   const at = onDevice(node.name, 'NIC', 'tc egress', 'cil_to_netdev')
   tell(draft, at, ['leaves through the NIC', why])
   const fire = isTranslated ? undefined : hostFirewall(draft, node, at, identity)

@@ -7,7 +7,7 @@ import { isInCluster } from '#compile/identities/numbers'
 import { isAtLeast } from '#model/cilium-version'
 import type { MapLookup, WalkPlace } from '#model/walk'
 import { isRemoteNode } from './find-service'
-import { type FlowPacket, isIcmp, rewriteSource } from './flow-packet'
+import { type FlowPacket, isIcmp, rewritePlace, rewriteSource } from './flow-packet'
 import { isUnspecified, type NodeTables } from './node-tables'
 import { lookUpCt, lookUpNat, putNat } from './state-tables'
 import { type Draft, drop, type Ending, stateOf, tellRewrite } from './walk-draft'
@@ -138,7 +138,7 @@ export function translateSource(
   const { packet } = draft
   const there = lookUpNat(state, packet, 'OUT')
   if (there.row !== undefined) {
-    const written = rewriteSource(packet, there.row.to, 'tc')
+    const written = rewriteSource(packet, there.row.to, rewritePlace(at))
     tellRewrite(draft, at, ['translated the source', `${why}; the connection has its mapping`], {
       ...written,
       lookups: [...lookups, there.lookup],
@@ -151,7 +151,7 @@ export function translateSource(
     return drop(draft, at, 167, { sentence })
   }
   const to = { ip, port: found.port }
-  const translated = rewriteSource(packet, to, 'tc')
+  const translated = rewriteSource(packet, to, rewritePlace(at))
   const tuple = {
     protocol: packet.protocol,
     source: packet.source,

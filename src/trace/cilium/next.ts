@@ -25,6 +25,8 @@ export type Next =
       readonly node: NodeTables
       readonly why: string
       readonly isTranslated?: boolean
+      /** Sent back out by the driver's program, which neither tc nor the stack sees. */
+      readonly isXdp?: boolean
       readonly identity: number
     }
   /** On the wire between nodes, or out of the cluster. */

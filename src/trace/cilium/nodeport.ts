@@ -6,7 +6,7 @@ import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
 import { answerThroughGateway } from './egress-gateway'
 import { findService, findWildcard, hasFlag } from './find-service'
-import { type DsrInfo, isIcmp, type RewritePlace, rewriteDestination } from './flow-packet'
+import { type DsrInfo, isIcmp, rewriteDestination, rewritePlace } from './flow-packet'
 import { translateSource } from './masquerade'
 import { end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
@@ -17,13 +17,10 @@ import { serviceText } from './socket-lb'
 import { createCt, ctFlags, lookUpCt, lookUpNat, natTable } from './state-tables'
 import { type Draft, drop, type Ending, stateOf, tell, tellRewrite, unknown } from './walk-draft'
 
-/** `from` is the identity of the sender. */
-export type NicPlace = { readonly place: RewritePlace; readonly from: number }
-
 /** `local` goes on at this node; undefined where the packet is for no Service. */
 export type Balanced = { readonly kind: 'local' } | { readonly kind: 'next'; readonly next: Next } | undefined
 
-export function balanceAtNic(draft: Draft, node: NodeTables, at: WalkPlace, { place }: NicPlace): Balanced {
+export function balanceAtNic(draft: Draft, node: NodeTables, at: WalkPlace): Balanced {
   const { packet } = draft
   if (isIcmp(packet.protocol)) return undefined
   const { row, lookups } = findService(node, packet, false)
@@ -41,7 +38,7 @@ export function balanceAtNic(draft: Draft, node: NodeTables, at: WalkPlace, { pl
   tell(draft, at, ['found the Service', serviceText(row.type, row.slots.length)], { lookups })
   const refused = checkRange(draft, node, at, row)
   if (refused !== undefined) return next(refused)
-  return forward(draft, node, at, { row, place })
+  return forward(draft, node, at, row)
 }
 
 function next(ending: Ending): Balanced {
@@ -71,10 +68,8 @@ function checkRange(draft: Draft, node: NodeTables, at: WalkPlace, row: ServiceR
   return drop(draft, at, 177, { sentence, ...blame(row) })
 }
 
-type Forwarding = { readonly row: ServiceRow; readonly place: RewritePlace }
-
 /** Whether the frontend is for the outside at all is asked after a backend is chosen. */
-function forward(draft: Draft, node: NodeTables, at: WalkPlace, { row, place }: Forwarding): Balanced {
+function forward(draft: Draft, node: NodeTables, at: WalkPlace, row: ServiceRow): Balanced {
   const frontend = { ip: draft.packet.destination, port: draft.packet.port }
   const backend = selectBackend(draft, node, at, { service: row, place: 'nic' })
   if (backend === undefined) return next(noBackend(draft, at, row))
@@ -95,7 +90,7 @@ function forward(draft: Draft, node: NodeTables, at: WalkPlace, { row, place }: 
     return next(drop(draft, at, 134, { sentence: 'a host port has its pod on the same node', ...blame(row) }))
   }
   const isDsr = !isLocal && usesDsr(draft)
-  const written = rewriteDestination(draft.packet, backend, place)
+  const written = rewriteDestination(draft.packet, backend, rewritePlace(at))
   tellRewrite(draft, at, ['rewrote the destination', `policy at the backend sees port ${backend.port}`], written)
   if (!isDsr) trackNodePort(draft, node, row)
   if (isLocal) return { kind: 'local' }
@@ -139,7 +134,7 @@ function sendTranslated(draft: Draft, node: NodeTables, at: WalkPlace, { ip }: B
     lookups: [lookup],
   })
   if (ended !== undefined) return end(ended)
-  draft.packet = { ...draft.packet, mark: 0x300 }
+  if (at.hook !== 'xdp') draft.packet = { ...draft.packet, mark: 0x300 }
   const identity = worldOf(node, ip)
   if (tunnel === undefined)
     return {
@@ -147,6 +142,7 @@ function sendTranslated(draft: Draft, node: NodeTables, at: WalkPlace, { ip }: B
       node,
       identity,
       isTranslated: true,
+      isXdp: at.hook === 'xdp',
       why: 'to the backend’s node, as the node’s routes say (fib lookup)',
     }
   const { device = '', hook } = at
@@ -196,12 +192,13 @@ function sendDirect(draft: Draft, node: NodeTables, at: WalkPlace, { backend, fr
       ? (['wrapped in IPIP', `the outer header is for the backend, the inner one keeps ${what}`] as const)
       : (['added an IP option', optionText(draft, what)] as const)
   tell(draft, place, how)
-  draft.packet = { ...draft.packet, mark: 0x300 }
+  if (at.hook !== 'xdp') draft.packet = { ...draft.packet, mark: 0x300 }
   return {
     kind: 'leave',
     node,
     identity,
     isTranslated: true,
+    isXdp: at.hook === 'xdp',
     why: 'to the backend’s node with the client’s address (fib lookup)',
   }
 }
@@ -254,13 +251,13 @@ export function reverseSource(draft: Draft, node: NodeTables, at: WalkPlace): Ne
     )
     return undefined
   }
-  const written = rewriteDestination(packet, row.to, 'tc')
+  const written = rewriteDestination(packet, row.to, rewritePlace(at))
   const isOwn = written.changes.length === 0
   const why = isOwn
     ? 'it answers a connection of the node itself: nothing changes'
     : 'it answers a translated connection'
   tellRewrite(draft, place, [isOwn ? 'asked for reverse NAT' : 'translated the destination back', why], {
-    packet: isOwn ? written.packet : { ...written.packet, mark: 0x300 },
+    packet: isOwn || at.hook === 'xdp' ? written.packet : { ...written.packet, mark: 0x300 },
     changes: written.changes,
     lookups: [lookup],
   })

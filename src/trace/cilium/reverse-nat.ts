@@ -2,7 +2,7 @@
 import { printEndpoint, printIp } from '#base/ip'
 import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
-import { reversePacket, rewriteSource } from './flow-packet'
+import { reversePacket, rewritePlace, rewriteSource } from './flow-packet'
 import type { NodeTables } from './node-tables'
 import { ctFlags, ctTable, nodePortRow, tupleText } from './state-tables'
 import { type Draft, stateOf, tellRewrite } from './walk-draft'
@@ -20,10 +20,10 @@ export function reverseFromBackend(draft: Draft, node: NodeTables, at: WalkPlace
     const told = isAtLeast(node.maps.settings.policy.version, '1.18') ? 'the connection’s row' : 'the SNAT row'
     const why = `${told} keeps what the client sent to: ${printEndpoint(printIp(row.nat.ip), row.nat.port)}`
     tellRewrite(draft, at, ['restored the frontend', why], {
-      ...rewriteSource(draft.packet, row.nat, 'tc'),
+      ...rewriteSource(draft.packet, row.nat, rewritePlace(at)),
       lookups: [tracked],
     })
-    draft.packet = { ...draft.packet, mark: 0x300 }
+    if (at.hook !== 'xdp') draft.packet = { ...draft.packet, mark: 0x300 }
     return true
   }
   return reverseByNumber(draft, node, at, { revNat: row.revNat, lookups: [tracked] })
@@ -43,7 +43,7 @@ export function reverseByNumber(
 ): boolean {
   const { row, lookup } = node.reverseNat(revNat, draft.packet.source)
   if (row === undefined) return false
-  const written = rewriteSource(draft.packet, row, 'tc')
+  const written = rewriteSource(draft.packet, row, rewritePlace(at))
   tellRewrite(draft, at, ['restored the frontend', 'the client gets its answer from where it sent to'], {
     ...written,
     lookups: [...lookups, lookup],

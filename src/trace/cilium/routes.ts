@@ -51,5 +51,12 @@ export function backToClient({ packet, net }: Draft, node: NodeTables, at: WalkP
     }
   }
   const why = 'straight to the client, as the node’s routes say (fib lookup)'
-  return { kind: 'leave', node, identity: worldOf(node, destination), isTranslated: true, why }
+  return {
+    kind: 'leave',
+    node,
+    identity: worldOf(node, destination),
+    isTranslated: true,
+    isXdp: at.hook === 'xdp',
+    why,
+  }
 }

@@ -288,6 +288,12 @@ test('with acceleration the driver’s program rewrites, and sends to other node
     'bpf_csum_diff',
     'bpf_csum_diff',
   ])
+  expect(walk.request.steps.filter(({ did }) => did === 'sent back out by XDP_TX').map(({ at }) => at.hook)).toEqual([
+    'xdp',
+  ])
+  expect(walk.request.steps.some(({ at }) => at.node === 'node-a' && at.hook.startsWith('tc'))).toBe(false)
+  const back = walk.reply?.steps.filter(({ at }) => at.node === 'node-a').map(({ at }) => at.hook)
+  expect([walk.reply?.verdict.kind, new Set(back)]).toEqual(['allowed', new Set(['xdp'])])
 })
 
 test('a local redirect policy keeps a Service’s traffic on the node', () => {
