@@ -62,7 +62,7 @@ function chooseGateway(
   )
   const gatewayIp = node === undefined ? undefined : internalIp(world, node, 'ipv4')
   if (node === undefined || gatewayIp === undefined) {
-    tellNone(world, policy, gateway)
+    tellNone(world, policy, { gateway, node })
     return { isUnknown: false, path }
   }
   if (node !== world.node) return { gatewayIp, node, isUnknown: false, path }
@@ -76,14 +76,22 @@ function chooseGateway(
   }
 }
 
-function tellNone({ findings }: NodeWorld, { meta }: CiliumEgressGatewayPolicy, { path }: EgressGateway): void {
+type NoGateway = { readonly gateway: EgressGateway; readonly node: string | undefined }
+
+/** Rows of both families name the gateway by its IPv4 address. */
+function tellNone({ findings }: NodeWorld, { meta }: CiliumEgressGatewayPolicy, { gateway, node }: NoGateway): void {
+  const why =
+    node === undefined ? 'its nodeSelector selects no node' : `${node}, which it selects, has no InternalIP of IPv4`
   findings.push(
     mapsFinding('maps.egress-no-gateway', {
-      message: 'its nodeSelector selects no node, so that the traffic it selects is dropped with reason 194',
+      message: `${why}, so that the traffic it selects is dropped with reason 194`,
       object: refOf(meta),
       origin: meta.origin,
-      path: `${path}.nodeSelector`,
-      hint: 'label a node, or delete the policy',
+      path: `${gateway.path}.nodeSelector`,
+      hint:
+        node === undefined
+          ? 'label a node, or delete the policy'
+          : 'give the node an address of IPv4, or select another one',
     }),
   )
 }

@@ -41,6 +41,14 @@ test('E4: without a gateway rows say so, and traffic is dropped', () => {
   expect(codes).toContain('maps.egress-no-gateway')
 })
 
+test('a gateway without an address of IPv4 is none, and that is what is said', () => {
+  const only6 = node('node-gw', 'fd00:1::20', { egress: 'true' })
+  const { texts, maps } = askMaps([only6, egressPolicy()])
+  expect(texts(name)[0]).toBe('10.244.1.10 0.0.0.0/0 → 0.0.0.0 Not Found')
+  const told = maps.findings.find(({ code }) => code === 'maps.egress-no-gateway')
+  expect(told?.message).toContain('node-gw, which it selects, has no InternalIP of IPv4')
+})
+
 test('E5: the egress address is listed on the gateway alone', () => {
   const listed = (at: string) => askMaps([gateway, egressPolicy()], { node: at }).map(name).json?.()
   const row = { SourceIP: '10.244.1.10', DestCIDR: '0.0.0.0/0', GatewayIP: '192.168.1.20' }
