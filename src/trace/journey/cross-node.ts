@@ -40,7 +40,7 @@ export type CrossInput = {
 
 export function crossNode(input: CrossInput): readonly Crossing[] {
   const { world, node, way, flight, state, memory } = input
-  const rules = world.rulesOf(node, flight.destination.family)
+  const rules = world.rulesOf(node, flight)
   const tracked = findTracked(state, node, flight)
   const { outcomes, verdict } = walkUsual(
     {

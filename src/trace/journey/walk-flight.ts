@@ -308,7 +308,7 @@ type Masked = { readonly after: Flight; readonly step: WalkStep; readonly entry:
 /** Computed rules are kube-proxy's alone: what hides pods from the world outside is the network plugin's. */
 function assumedMasquerade(world: JourneyWorld, standing: Standing, after: Flight): Masked | undefined {
   const { node, sender, flight } = standing
-  const { isComputed } = world.rulesOf(node, flight.destination.family)
+  const { isComputed } = world.rulesOf(node, flight)
   const own = nodeAddress(world.setting.cluster.nodes.get(node), after.source.family)
   if (!isComputed || sender === undefined || own === undefined || !isSameIp(after.source, flight.source))
     return undefined
