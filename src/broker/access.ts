@@ -7,6 +7,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** `open` needs no token. */
     access?: 'open' | Scope
+    /** The body may be YAML. */
+    takesYaml?: boolean
   }
 }
 
@@ -18,7 +20,7 @@ export type Guard = {
 
 /**
  * Runs after routing, on the route that was found: whatever way a path was written, it is the route’s own scope that counts.
- * Returns true when the request may go on.
+ * Returns true when the request may go on. Which of no, a wrong and a narrow token it was is told as RFC 6750 (section 3.1) has it.
  */
 export function mayPass(guard: Guard, request: FastifyRequest, reply: FastifyReply): boolean {
   if (guard.hostsAllowed !== undefined && !guard.hostsAllowed(request.hostname)) {
@@ -30,20 +32,30 @@ export function mayPass(guard: Guard, request: FastifyRequest, reply: FastifyRep
   const { access } = request.routeOptions.config
   if (access === 'open') return true
   if (guard.tokens.isOpen && access !== undefined) return true
-  const scopes = scopesOf(guard.tokens, request)
-  if (scopes === undefined) {
+  const token = tokenOf(request)
+  if (token === undefined) {
     reply.header('WWW-Authenticate', 'Bearer')
-    sendProblem(reply, 'not-authenticated', 'this path needs a token; send it as Authorization: Bearer TOKEN')
+    const isOther = request.headers.authorization !== undefined
+    const what = isOther ? 'the Authorization header holds no bearer token' : 'this path needs a token'
+    sendProblem(reply, 'not-authenticated', `${what}; send it as Authorization: Bearer TOKEN`)
+    return false
+  }
+  const scopes = guard.tokens.scopesOf(token)
+  if (scopes === undefined) {
+    reply.header('WWW-Authenticate', 'Bearer error="invalid_token"')
+    const remedy = 'check that it is whole, and of this broker'
+    sendProblem(reply, 'not-authenticated', `the token is none that this broker knows; ${remedy}`)
     return false
   }
   if (access !== undefined && scopes.includes(access)) return true
+  const scope = access === undefined ? '' : `, scope="${access}"`
+  reply.header('WWW-Authenticate', `Bearer error="insufficient_scope"${scope}`)
   sendProblem(reply, 'not-allowed', `the token does not have the scope ${access ?? 'of this path'}; use one that has`)
   return false
 }
 
-function scopesOf(tokens: TokenBook, request: FastifyRequest): readonly Scope[] | undefined {
-  const match = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.authorization ?? '')
-  return match?.[1] === undefined ? undefined : tokens.scopesOf(match[1])
+function tokenOf({ headers }: FastifyRequest): string | undefined {
+  return /^Bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1]
 }
 
 /** Names that lead to this machine and nowhere else. */

@@ -1,6 +1,7 @@
 /** From whatever went wrong to a problem body, its status and its headers. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureCode } from '#base/failure'
+import { listOf } from '#base/text'
 import { fieldErrors, type SchemaError } from '#wire/field-errors'
 import { buildProblem, type FieldError, type Problem, type ProblemCode, problemMediaType } from '#wire/problem'
 import { isJsonObject } from '#wire/schema-parts'
@@ -33,15 +34,15 @@ function send(reply: FastifyReply, problem: Problem): FastifyReply {
 
 /** The one place where failures of the broker's requests become answers. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = problemOf(error)
+  const problem = problemOf(error, request)
   if (problem.code === 'bug') request.log.error({ err: error }, 'a request failed in a way that was not foreseen')
   else if (problem.status >= 500) request.log.warn({ reason: reasonOf(error) }, problem.detail)
   return send(reply, problem)
 }
 
-function problemOf(error: unknown): Problem {
+function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Failure) return buildProblem(failureProblems[error.code] ?? 'bug', error.message)
-  if (isFastifyError(error)) return problemOfFastify(error)
+  if (isFastifyError(error)) return problemOfFastify(error, request)
   if (isProblem(error)) return error
   return buildProblem('bug', 'this is a bug of the broker; its log says more')
 }
@@ -82,12 +83,16 @@ const fastifyProblems: Readonly<Record<string, { readonly code: ProblemCode; rea
   FST_ERR_HANDLER_TIMEOUT: { code: 'unavailable', detail: 'the answer took too long; ask for less, or later' },
 }
 
-function problemOfFastify(error: FastifyError): Problem {
+function problemOfFastify(error: FastifyError, request: FastifyRequest): Problem {
   if (error.validation !== undefined) {
     const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? '')
     const errors = fieldErrors(error.validation as readonly SchemaError[], part)
     const first = errors[0] === undefined ? 'the request is not as the schema wants it' : sentenceOf(errors[0])
     return buildProblem(part === 'body' ? 'wrong-fields' : 'bad-request', first, errors)
+  }
+  // What is refused before routing has no route.
+  if (request.routeOptions?.config?.takesYaml === true && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return buildProblem('not-json', yamlRefusal(request.headers['content-type']))
   }
   const known = fastifyProblems[error.code]
   if (known !== undefined) return buildProblem(known.code, known.detail)
@@ -95,6 +100,15 @@ function problemOfFastify(error: FastifyError): Problem {
     return buildProblem('bad-request', `the body is not JSON: ${error.message}`)
   }
   return buildProblem('bug', 'this is a bug of the broker; its log says more')
+}
+
+/** By which names people send YAML. */
+export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml', 'text/plain'] as const
+
+/** curl sends a form where it is told nothing else. */
+function yamlRefusal(type: string | undefined): string {
+  const is = type === undefined ? 'the body has no Content-Type' : `the body’s Content-Type is ${type}`
+  return `${is}; send JSON as application/json, or YAML as ${listOf(yamlTypes).replace(' and ', ' or ')}`
 }
 
 function sentenceOf({ field, message }: FieldError): string {

@@ -3,7 +3,7 @@ import { type Finding, printRef } from '#base/finding'
 import { sha256Hex } from '#base/hash'
 import { listOf } from '#base/text'
 import { buildCluster } from '#manifests/build-cluster'
-import { parseManifestText } from '#manifests/parse-text'
+import { type Refusal as ManifestRefusal, parseManifestText } from '#manifests/parse-text'
 import { isRecord, type RawObject } from '#manifests/text/raw-object'
 import type { AuditObject } from '#store/audit-store'
 import { ciliumSemantics } from '#trace/policy/cilium-semantics'
@@ -20,19 +20,40 @@ export type ReadManifests = { readonly objects: readonly AuditObject[]; readonly
 
 /** `body` is text, or what JSON held. */
 export function readAuditManifests(body: unknown, semantics: string): ReadManifests {
-  const text = typeof body === 'string' ? body : JSON.stringify(body ?? '')
+  const text = typeof body === 'string' ? body : body === null || body === undefined ? '' : JSON.stringify(body)
   const { value: raw, findings, refusal } = parseManifestText(text, 'body')
-  if (refusal !== undefined) return refused([{ field: 'body', message: refusal.message }])
+  if (refusal !== undefined) return refused([{ field: 'body', message: whyRefused(refusal) }])
   const built = buildCluster(raw)
   const cilium = ciliumVersionOf(semantics)
   const agent = cilium === undefined ? [] : ciliumSemantics(built.value, { version: cilium }).findings
   const errors = [
     ...raw.flatMap((object) => wrongKind(object, semantics)),
+    ...twice(raw),
     ...[...findings, ...built.findings, ...agent].filter(({ severity }) => severity === 'error').map(errorOf),
   ]
   if (errors.length > 0) return refused(errors)
-  const objects = new Map(raw.map((object) => objectOf(object, semantics)).map((one) => [keyText(one), one]))
-  return { objects: [...objects.values()], errors: [] }
+  return { objects: raw.map((object) => objectOf(object, semantics)), errors: [] }
+}
+
+/** The parser speaks of files. */
+function whyRefused({ reason, message }: ManifestRefusal): string {
+  if (reason === 'empty') return 'holds no object; send manifests, or an empty list ([]) for no policy'
+  return message.startsWith('it ') ? message.slice('it '.length) : `cannot be read: ${message}`
+}
+
+/** Which of the two is meant cannot be told. */
+function twice(raw: readonly RawObject[]): readonly FieldError[] {
+  const seen = new Map<string, number | undefined>()
+  return raw.flatMap((object) => {
+    const key = keyText(objectOf(object, ''))
+    const { line } = object.origin
+    const isNew = !seen.has(key)
+    const before = seen.get(key)
+    seen.set(key, line)
+    if (isNew) return []
+    const place = line === undefined || before === undefined ? '' : `, in lines ${before} and ${line}`
+    return [{ field: key.replace(/ \//, ' '), message: `is there twice${place}; leave one of them out` }]
+  })
 }
 
 /** As many as anybody mends at a time. */
@@ -50,7 +71,7 @@ function wrongKind({ kind, value }: RawObject, semantics: string): readonly Fiel
   const isCilium = ciliumVersionOf(semantics) !== undefined
   const known = isCilium ? ciliumKinds : kubernetesKinds
   if ([...known, ...contextKinds].includes(kind)) return []
-  const field = `${kind} ${textIn(value, 'name') ?? ''} kind`
+  const field = [kind, textIn(value, 'name') ?? '', 'kind'].filter((part) => part !== '').join(' ')
   const others = isCilium ? kubernetesKinds : ciliumKinds
   if (!others.includes(kind)) {
     return [{ field, message: `must be a policy (${listOf(known)}), or ${listOf(contextKinds)} beside one` }]

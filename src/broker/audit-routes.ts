@@ -12,7 +12,7 @@ import {
 } from '#wire/audit-record'
 import { Problem } from '#wire/problem'
 import { word } from '#wire/schema-parts'
-import { sendProblem } from './answer-problem'
+import { sendProblem, yamlTypes } from './answer-problem'
 import type { App } from './app'
 import { isAuditPolicy, type ReadManifests, readAuditManifests } from './audit-manifests'
 import { semanticsText, semanticsWords } from './audit-worlds'
@@ -28,13 +28,19 @@ export const semanticsParameters = {
 }
 
 export const Manifests = Type.Unknown({
-  description: 'manifests as YAML (Content-Type: application/yaml), or an object, a List or an array as JSON',
+  description:
+    'manifests as YAML (Content-Type: application/yaml), or an object, a List or an array as JSON; an empty list is no policy',
 })
 
-/** Manifests may be YAML on these paths, and on no others. */
+/**
+ * Manifests may be YAML on these paths, and on no others. Plain text is taken too: a page of another origin can send it
+ * unasked with POST alone, and what is posted here is only tried.
+ */
 export function takeYaml(app: App): void {
-  const types = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml']
-  app.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, takesYaml: true }
+  })
+  app.addContentTypeParser([...yamlTypes], { parseAs: 'string' }, (_request, body, done) => done(null, body))
 }
 
 export function addAuditRoutes(app: App, broker: Broker): void {

@@ -31,8 +31,13 @@ function explain({ keyword, instancePath, params, message }: SchemaError): reado
   // The one pattern there is; its text would say less.
   if (keyword === 'pattern') return [[at, 'must be a whole number']]
   if (keyword === 'boolean') return [[at, 'is not known here']]
-  if (keyword === 'enum') return [[at, `must be one of ${namesIn(params, 'allowedValues').join(', ')}`]]
+  if (keyword === 'enum') return [[at, `must be one of ${choices(namesIn(params, 'allowedValues'))}`]]
   return [[at, message ?? 'is not as the schema wants it']]
+}
+
+function choices(words: readonly string[]): string {
+  const named = words.filter((word) => word !== '').join(', ')
+  return words.includes('') ? `${named}, or be left blank` : named
 }
 
 /** JSON pointer escapes, RFC 6901. */

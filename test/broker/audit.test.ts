@@ -211,8 +211,66 @@ describeBroker({ now: '2026-09-10T12:00:00' }, (given) => {
       /must hold one policy, named shop\/another; it holds NetworkPolicy shop\/web/,
     )
     expect((await refused(policiesPath, 'kind: [')).status).toBe(422)
+    expect((await refused(policiesPath, { kind: 'Pod', apiVersion: 'v1' })).errors[0]?.field).toBe('Pod kind')
+    expect(await refused(policiesPath, `${webFromFrontend}---\n${webFromFrontend}`)).toMatchObject({
+      status: 422,
+      errors: [
+        { field: 'NetworkPolicy shop/web', message: 'is there twice, in lines 1 and 17; leave one of them out' },
+      ],
+    })
     expect((await ask(broker, 'PUT', `${policiesPath}?semantics=calico`, webFromFrontend)).status).toBe(400)
     expect((await broker.read<AuditPolicyList>(policiesPath)).items).toEqual([])
+  })
+
+  test('YAML is taken under each name that people send it by, and another name is told which are taken', async () => {
+    const broker = given()
+    const send = (type: string, body: string): Promise<Response> =>
+      fetch(`${broker.url}${policiesPath}`, { method: 'PUT', headers: { 'Content-Type': type }, body })
+    for (const type of [
+      'application/yaml',
+      'application/x-yaml',
+      'text/yaml',
+      'text/x-yaml',
+      'text/plain; charset=utf-8',
+    ]) {
+      expect((await send(type, webFromFrontend)).status, type).toBe(200)
+    }
+    const form = await send('application/x-www-form-urlencoded', webFromFrontend)
+    expect([form.status, await form.json()]).toMatchObject([
+      415,
+      {
+        detail:
+          'the body’s Content-Type is application/x-www-form-urlencoded; send JSON as application/json, or YAML as application/yaml, application/x-yaml, text/yaml, text/x-yaml or text/plain',
+      },
+    ])
+  })
+
+  test('an empty list takes every policy out, as JSON and as YAML, and an empty body none', async () => {
+    const broker = given()
+    const count = async (): Promise<number> => (await broker.read<AuditPolicyList>(policiesPath)).items.length
+    const list = { apiVersion: 'v1', kind: 'List', items: [] }
+    for (const empty of [[], '[]', list, 'apiVersion: v1\nkind: List\nitems: []\n']) {
+      await put(broker, policiesPath, webFromFrontend)
+      expect(await put(broker, policiesPath, empty), JSON.stringify(empty)).toMatchObject({ items: [] })
+    }
+    await put(broker, policiesPath, webFromFrontend)
+    for (const nothing of ['', ' \n', '# nothing\n']) {
+      const response = await ask(broker, 'PUT', policiesPath, nothing)
+      expect([response.status, await response.json()], nothing).toMatchObject([
+        422,
+        { detail: 'body holds no object; send manifests, or an empty list ([]) for no policy' },
+      ])
+    }
+    const bare = await fetch(`${broker.url}${policiesPath}`, { method: 'PUT' })
+    expect([bare.status, await bare.json()]).toMatchObject([
+      422,
+      { detail: expect.stringMatching(/^body holds no object/) },
+    ])
+    const headers = { 'Content-Type': 'application/json' }
+    const json = await fetch(`${broker.url}${policiesPath}`, { method: 'PUT', headers })
+    expect([json.status, await json.json()]).toMatchObject([400, { detail: 'the body is empty; send JSON' }])
+    expect(await count()).toBe(1)
+    await ask(broker, 'DELETE', policiesPath)
   })
 
   test('recorded flows are tried on demand, filtered, and a Service’s connection is judged at its backend', async () => {

@@ -33,9 +33,26 @@ describe('with tokens', () => {
     expect([read.status, await read.json()]).toMatchObject([403, { code: 'not-allowed' }])
     const none = await broker.post('/pod/traffic/batch', batch)
     expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(read.headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="ingest"')
     expect(none.headers.get('content-type')).toMatch(/^application\/problem\+json/)
     for (const open of ['/health', '/metrics', '/openapi.json', '/docs/'])
       expect((await broker.get(open)).status).toBe(200)
+  })
+
+  test('no token, another kind of one and a wrong one are told apart', async () => {
+    const asked = async (headers: Record<string, string>): Promise<readonly unknown[]> => {
+      const response = await broker.get('/pod/traffic', headers)
+      const { detail } = (await response.json()) as Problem
+      return [response.status, response.headers.get('www-authenticate'), detail]
+    }
+    expect(await asked({})).toEqual([401, 'Bearer', expect.stringMatching(/^this path needs a token; /)])
+    const basic = { Authorization: 'Basic YTpi' }
+    expect(await asked(basic)).toEqual([401, 'Bearer', expect.stringMatching(/header holds no bearer token; /)])
+    expect(await asked(bearer('wrong'))).toEqual([
+      401,
+      'Bearer error="invalid_token"',
+      expect.stringMatching(/^the token is none that this broker knows; /),
+    ])
   })
 
   test('33: however a path is written, its own scope counts', async () => {
