@@ -18,7 +18,7 @@ export function compareRows(expected: ExpectedRows, map: FoundMap, comparison: C
       !pairs.taken.has(key) && (map.family === undefined || family === undefined || family === map.family),
   )
   return [
-    ...pairs.both.flatMap(([key, row, found]) => compareFields(key, [row, found], comparison)),
+    ...pairs.both.flatMap(([key, row, found]) => compareFields(key, [row, found], { ...comparison, isCut: map.isCut })),
     ...(map.isCut ? [] : missing.map(([key, row]) => missingRow(key, row, { map, comparison }))),
     ...pairs.stale.map((row) => staleRow(row, comparison)),
   ]
@@ -73,12 +73,12 @@ function isRouter({ identity, node }: FoundRow['fields']): boolean {
 function compareFields(
   key: string,
   [row, found]: readonly [ExpectedRow, FoundRow],
-  { title, codes }: Comparison,
+  { title, codes, isCut }: Comparison & Pick<FoundMap, 'isCut'>,
 ): readonly Finding[] {
   return Object.entries(found.fields).flatMap(([name, there]): readonly Finding[] => {
     const wanted = row.fields[name]
     if (wanted === undefined || wanted === there || row.others?.[name]?.includes(there) === true) return []
-    if (name === 'backends') return compareBackends(key, { wanted, there, found, row })
+    if (name === 'backends') return compareBackends(key, { wanted, there, found, row, isCut })
     const code =
       name === 'node'
         ? 'maps-diff.wrong-node'
@@ -90,10 +90,16 @@ function compareFields(
   })
 }
 
-type Backends = { readonly wanted: string; readonly there: string; readonly found: FoundRow; readonly row: ExpectedRow }
+type Backends = {
+  readonly wanted: string
+  readonly there: string
+  readonly found: FoundRow
+  readonly row: ExpectedRow
+  readonly isCut: boolean
+}
 
-/** Protocols of backends are told by both or by neither. */
-function compareBackends(key: string, { wanted, there, found, row }: Backends): readonly Finding[] {
+/** Protocols of backends are told by both or by neither; those of a Service at which a dump ends may be beyond its end. */
+function compareBackends(key: string, { wanted, there, found, row, isCut }: Backends): readonly Finding[] {
   const hasProtocol = /\/[A-Z]+/.test(wanted) && /\/[A-Z]+/.test(there)
   const listIn = (text: string): readonly string[] =>
     text
@@ -102,7 +108,7 @@ function compareBackends(key: string, { wanted, there, found, row }: Backends): 
       .map((one) => (hasProtocol ? one : one.replace(/\/[A-Z]+$/, '')))
   const [ours, theirs] = [listIn(wanted), listIn(there)]
   const stale = theirs.filter((one) => !ours.includes(one))
-  const missing = ours.filter((one) => !theirs.includes(one))
+  const missing = isCut ? [] : ours.filter((one) => !theirs.includes(one))
   const place = { ...placeOf(row.source), origin: found.origin }
   return [
     ...(stale.length === 0

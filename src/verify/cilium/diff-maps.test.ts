@@ -183,6 +183,16 @@ test('a dump that is cut short calls nothing missing, and says so', () => {
   }
 })
 
+test('wherever a dump of services ends, no backend is called missing', () => {
+  for (const print of [printMapText, forms.JSON ?? printMapText]) {
+    for (let part = 0.35; part < 0.95; part += 0.05) {
+      // A text that ends with a line looks whole.
+      const cut = (text: string) => text.slice(0, Math.floor(text.length * part)).trimEnd()
+      expect(changed('cilium_lb4_services_v2', cut, print).texts, String(part)).toEqual([])
+    }
+  }
+})
+
 test('unknown columns and lines that are broken do no harm', () => {
   const wide = changed('cilium_egress_gw_policy_v4', (text) =>
     text
