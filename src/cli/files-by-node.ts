@@ -13,7 +13,7 @@ export function filesByNode(
   const byNode = new Map<string, string[]>()
   for (const text of texts) {
     const { node, file } = parseFileName(text, flag)
-    if (node !== undefined) requireNode(cluster, node)
+    if (node !== undefined) requireNode(cluster, node, flag)
     const owner = node ?? only ?? nodeNamedBy(file, cluster) ?? ''
     byNode.set(owner, [...(byNode.get(owner) ?? []), file])
   }

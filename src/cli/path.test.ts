@@ -48,3 +48,14 @@ test.each([
   expect(code).toBe(2)
   expect(err).toContain(value)
 })
+
+test.each([
+  ['--state', 'node-z=/dev/null'],
+  ['--device', 'node-z:eth0=192.0.2.1'],
+])('%s of a node that the input does not have is refused', async (option, value) => {
+  const { code, err } = await path('business/a', 'business/b:8080', option, value)
+  expect([code, err]).toEqual([
+    2,
+    `portolan: no Node is named "node-z": the input has node-a, node-b and node-gw; name one of them with ${option}\n`,
+  ])
+})

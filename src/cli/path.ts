@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Failure } from '#base/failure'
 import { parseEndpoint, printEndpoint, printIp } from '#base/ip'
 import { type CiliumVersion, ciliumVersions, defaultCiliumVersion } from '#model/cilium-version'
+import type { Cluster } from '#model/cluster'
 import type { Leg, Walk, WalkProtocol } from '#model/walk'
 import { readText } from '#sources/read-text'
 import { drawWalk } from '#trace/draw-walk'
@@ -142,12 +143,13 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   }
   const input = await readClusterInput(io, options)
   requireNode(input.cluster, options.node)
+  for (const node of options.device?.keys() ?? []) requireNode(input.cluster, node, '--device')
   const asked: Omit<PathAsked, 'question'> = {
     cluster: input.cluster,
     slices: input.slices,
     datapath: options.datapath,
     cilium: options.cilium,
-    state: await readStates(io, options.state ?? []),
+    state: await readStates(io, input.cluster, options.state ?? []),
     devices: options.device ?? new Map(),
     ...(options.datapath !== 'cilium' && { kubeProxy: await readKubeProxy(io, input.cluster, options) }),
   }
@@ -194,10 +196,11 @@ function endsOf(
   })
 }
 
-async function readStates(io: Io, paths: readonly string[]): Promise<readonly GivenState[]> {
+async function readStates(io: Io, cluster: Cluster, paths: readonly string[]): Promise<readonly GivenState[]> {
   const states: GivenState[] = []
   for (const path of paths) {
     const [, node, own] = /^([a-z0-9.-]+)=(.+)$/.exec(path) ?? []
+    requireNode(cluster, node, '--state')
     const file = own ?? path
     const text = await readText(file, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })
     states.push({ file, text, ...(node !== undefined && { node }) })

@@ -35,11 +35,11 @@ export async function readClusterInput(io: Io, options: FromOptions): Promise<Cl
 }
 
 /** Throws when the node is not in the input, naming those that are. */
-export function requireNode(cluster: Cluster, name: string | undefined): void {
+export function requireNode(cluster: Cluster, name: string | undefined, flag = '--node'): void {
   if (name === undefined || cluster.nodes.has(name)) return
   const names = [...cluster.nodes.keys()].sort(compareText)
   const known = names.length === 0 ? 'the input has no Node' : `the input has ${listOf(names)}`
-  throw new Failure('usage.not-found', `no Node is named "${name}": ${known}; name one of them with --node`)
+  throw new Failure('usage.not-found', `no Node is named "${name}": ${known}; name one of them with ${flag}`)
 }
 
 export type RulesetInput = {
