@@ -9,7 +9,7 @@ import { cnp } from '../../../test/policy/ask-cilium'
 import { node, type Raw } from '../../../test/policy/policy-objects'
 import { askOfFlow } from './ask-of-flow'
 import { checkFlow } from './check-flow'
-import { ciliumNames } from './name-ends'
+import { ciliumNames, plainNames } from './name-ends'
 
 const nodes = [{ ...node('node-b', '192.168.1.11'), spec: { podCIDRs: ['10.244.2.0/24'] } }]
 const toServer = (rule: Raw): Raw =>
@@ -165,6 +165,15 @@ describe('a recorded packet against the objects', () => {
       'TCP 10.244.2.30:43210 → 10.244.1.20:8080: the source had identity 2, where the objects imply 1003',
     ])
   })
+})
+
+test('without Cilium the ends of a flow have the labels that it would give them', () => {
+  const { world } = askMaps([...nodes]).maps
+  const describeEnd = plainNames(world.cluster)
+  const labels = ciliumNames(netOf([]))(ips.c, 'node-b').labels
+  expect(describeEnd(ips.c, 'node-b')).toMatchObject({ namespace: 'business', pod_name: 'c', labels })
+  expect(describeEnd('8.8.8.8', undefined)).toEqual({ labels: ['reserved:world'] })
+  expect(describeEnd('192.168.1.11', 'node-a')).toEqual({ labels: ['reserved:remote-node'] })
 })
 
 describe('files of flows', () => {

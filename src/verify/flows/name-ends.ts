@@ -1,7 +1,9 @@
 /** Whom Hubble would say that an address belongs to: by a node's ipcache, or by the objects alone where no Cilium runs. */
 import { parseIp } from '#base/ip'
 import { type Identity, reservedIdentities } from '#compile/identities/identities'
-import { clusterKey, namespaceKey, printLabel } from '#compile/identities/label'
+import { printLabel } from '#compile/identities/label'
+import { parseLabelFilter } from '#compile/identities/label-filter'
+import { podLabelSet } from '#compile/identities/pod-labels'
 import type { HubbleEnd, HubbleNaming } from '#flows/print-hubble'
 import type { Cluster } from '#model/cluster'
 import type { Pod } from '#model/pod'
@@ -67,16 +69,26 @@ function podEnd(cluster: Cluster, pod: Pod): HubbleEnd {
   }
 }
 
-/** Without Cilium nobody numbers identities: pods have their labels, and the rest is the world or a node. */
+/** Without Cilium nobody numbers identities: pods have the labels that it would give them, and the rest is the world or a node. */
 export function plainNames(cluster: Cluster): NameEnd {
   const pods = podsByIp(cluster)
+  const filter = parseLabelFilter('')
   const nodes = new Set([...cluster.nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)))
   return (address) => {
     const pod = pods.get(address)
     if (nodes.has(address)) return { labels: ['reserved:remote-node'] }
     if (pod === undefined) return { labels: ['reserved:world'] }
-    const own = Object.entries(pod.meta.labels).map(([key, value]) => `k8s:${key}${value === '' ? '' : `=${value}`}`)
-    const added = [`k8s:${clusterKey}=default`, `k8s:${namespaceKey}=${pod.meta.namespace}`]
-    return { ...podEnd(cluster, pod), labels: [...own, ...added].sort() }
+    const { namespace, labels } = pod.meta
+    const set = podLabelSet(
+      {
+        namespace,
+        podLabels: labels,
+        namespaceLabels: cluster.namespaces.get(namespace)?.meta.labels ?? { 'kubernetes.io/metadata.name': namespace },
+        ...(pod.serviceAccountName !== undefined && { serviceAccount: pod.serviceAccountName }),
+        clusterName: 'default',
+      },
+      filter,
+    )
+    return { ...podEnd(cluster, pod), labels: set.labels.map(printLabel) }
   }
 }
