@@ -1,14 +1,18 @@
 /** Asks a broker, and turns every way that this can fail into a sentence. */
 import { type Command, Option } from 'commander'
+import type { Static, TSchema } from 'typebox'
 import { Failure } from '#base/failure'
 import { isJsonObject } from '#wire/schema-parts'
+import { answerReader } from './broker-answer'
+import { brokenOff, swapped, troubleOf, unreachable } from './broker-trouble'
 import { readToken } from './read-token'
 
 export type BrokerFlags = { readonly broker: string; readonly tokenFile?: string }
 
 export type BrokerClient = {
   readonly url: string
-  readonly getJson: (path: string) => Promise<unknown>
+  /** Held to the schema: a Failure where it is not a broker's answer. */
+  readonly getJson: <Schema extends TSchema>(path: string, schema: Schema) => Promise<Static<Schema>>
   /** The body as it arrives. */
   readonly getStream: (path: string, accept: string) => Promise<AsyncIterable<Uint8Array>>
 }
@@ -28,35 +32,31 @@ export function openClient(flags: BrokerFlags): BrokerClient {
   const base = parseBase(flags.broker)
   const token =
     flags.tokenFile === undefined ? process.env.PORTOLAN_TOKEN?.trim() : readToken('token-file', flags.tokenFile)
+  const hasToken = token !== undefined && token !== ''
   const ask = async (path: string, accept: string): Promise<Response> => {
     const patience = new AbortController()
     const timer = setTimeout(() => patience.abort(), patienceMs)
     try {
       const response = await fetch(`${base}${path}`, {
-        headers: { Accept: accept, ...(token !== undefined && token !== '' && { Authorization: `Bearer ${token}` }) },
+        headers: { Accept: accept, ...(hasToken && { Authorization: `Bearer ${token}` }) },
         signal: patience.signal,
       })
-      if (!response.ok) throw await refusal(base, response)
+      if (!response.ok) throw await refusal({ base, hasToken }, response)
       return response
     } catch (error) {
-      throw error instanceof Failure ? error : unreachable(base, error)
+      throw error instanceof Failure ? error : unreachable(base, troubleOf(base, error, patienceMs), error)
     } finally {
       clearTimeout(timer)
     }
   }
   return {
     url: base,
-    getJson: async (path) => {
-      const response = await ask(path, 'application/json')
-      try {
-        return await response.json()
-      } catch (error) {
-        throw new Failure(
-          'broker.refused',
-          `${base} answers, but not as a broker of Portolan does; check --broker`,
-          error,
-        )
-      }
+    getJson: async (path, schema) => {
+      const { body } = await ask(path, 'application/json')
+      let text = ''
+      const decoder = new TextDecoder()
+      if (body !== null) for await (const chunk of readBody(base, body)) text += decoder.decode(chunk, { stream: true })
+      return answerReader(`${base}${path}`, schema)(text)
     },
     getStream: async (path, accept) => {
       const { body } = await ask(path, accept)
@@ -71,7 +71,7 @@ async function* readBody(base: string, body: NonNullable<Response['body']>): Asy
   try {
     yield* body
   } catch (error) {
-    throw new Failure('broker.unreachable', `${base} broke the answer off: ${causeOf(error)}; ask again`, error)
+    throw brokenOff(base, troubleOf(base, error, patienceMs), error)
   }
 }
 
@@ -83,31 +83,36 @@ function parseBase(text: string): string {
   throw new Failure('usage.bad-argument', `--broker ${text}: write a URL such as http://127.0.0.1:8090`)
 }
 
-function unreachable(base: string, error: unknown): Failure {
+type Asked = { readonly base: string; readonly hasToken: boolean }
+
+async function refusal({ base, hasToken }: Asked, response: Response): Promise<Failure> {
+  const text = await response.text().catch(() => '')
+  // So say nginx and Go's servers.
+  if (response.status === 400 && /HTTPS (port|server)/i.test(text)) {
+    return new Failure('broker.refused', `what listens on ${base} speaks TLS; ask it as ${swapped(base)}`)
+  }
+  const detail = detailIn(text) ?? (response.statusText || 'without a reason')
   return new Failure(
-    'broker.unreachable',
-    `no broker answers on ${base}: ${causeOf(error)}; start one with portolan broker, or name another with --broker`,
-    error,
+    'broker.refused',
+    `${base} refused (${response.status}): ${detail}${adviceFor(response, hasToken)}`,
   )
 }
 
-/** fetch keeps the reason in the cause, and of several addresses in the cause's list. */
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error.name === 'AbortError') return `no answer within ${patienceMs / 1000} s`
-  const { cause } = error
-  if (cause instanceof AggregateError) return causeOf(cause.errors[0])
-  return cause instanceof Error ? cause.message : error.message
+function detailIn(text: string): string | undefined {
+  try {
+    const body: unknown = JSON.parse(text)
+    return isJsonObject(body) && typeof body.detail === 'string' ? body.detail : undefined
+  } catch {
+    return undefined
+  }
 }
 
-async function refusal(base: string, response: Response): Promise<Failure> {
-  const body: unknown = await response.json().catch(() => undefined)
-  const detail = isJsonObject(body) && typeof body.detail === 'string' ? body.detail : response.statusText
-  const advice =
-    response.status === 401 || response.status === 403
-      ? '; show a token with PORTOLAN_TOKEN or --token-file'
-      : response.status === 503 || response.status === 429
-        ? `; try again in ${response.headers.get('Retry-After') ?? 'some'} s`
-        : ''
-  return new Failure('broker.refused', `${base} refused (${response.status}): ${detail}${advice}`)
+function adviceFor({ status, headers }: Response, hasToken: boolean): string {
+  if (status === 401 || status === 403) {
+    return `; show ${hasToken ? 'another' : 'a'} token with PORTOLAN_TOKEN or --token-file`
+  }
+  if (status !== 503 && status !== 429) return ''
+  const after = headers.get('Retry-After')?.trim() ?? ''
+  if (after === '') return '; try again later'
+  return /^\d+$/.test(after) ? `; try again in ${after} s` : `; try again after ${after}`
 }

@@ -1,28 +1,36 @@
 /** The pods and Services that a broker knows, as the directory that generators and audits look identities up in. */
+
+import type { Static, TSchema } from 'typebox'
 import type { Directory, KnownPod, KnownService } from '#flows/directory'
 import type { DeathReason, Labels } from '#flows/holder'
 import { type Instant, parseInstant } from '#flows/instant'
-import type { PodAnswer, ServiceAnswer } from '#wire/owner-record'
+import { PodAnswer, ServiceAnswer } from '#wire/owner-record'
+import { answerReader } from './broker-answer'
 import type { BrokerClient } from './broker-client'
 
 export async function readBrokerDirectory(client: BrokerClient): Promise<Directory> {
   const pods: KnownPod[] = []
-  for await (const pod of readLines<PodAnswer>(client, '/api/v1/pods')) pods.push(knownPod(pod))
+  for await (const pod of readLines(client, '/api/v1/pods', PodAnswer)) pods.push(knownPod(pod))
   const services: KnownService[] = []
-  for await (const one of readLines<ServiceAnswer>(client, '/api/v1/services?deleted=true'))
+  for await (const one of readLines(client, '/api/v1/services?deleted=true', ServiceAnswer))
     services.push(knownService(one))
   return { pods, services, nodes: [], workloads: [] }
 }
 
-async function* readLines<Row>(client: BrokerClient, path: string): AsyncGenerator<Row> {
+async function* readLines<Schema extends TSchema>(
+  client: BrokerClient,
+  path: string,
+  schema: Schema,
+): AsyncGenerator<Static<Schema>> {
+  const read = answerReader(`${client.url}${path}`, schema)
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of await client.getStream(path, 'application/x-ndjson')) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield JSON.parse(line) as Row
+    for (const line of lines) if (line !== '') yield read(line)
   }
-  if (rest.trim() !== '') yield JSON.parse(rest) as Row
+  if (rest.trim() !== '') yield read(rest)
 }
 
 function knownPod(pod: PodAnswer): KnownPod {

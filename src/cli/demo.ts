@@ -8,7 +8,8 @@ import { parseEndpoint, printIp } from '#base/ip'
 import { containsIp, parsePrefix } from '#base/prefix'
 import { readFrom } from '#sources/read-from'
 import { reasonOf } from '#sources/system-error'
-import type { EdgeRecord } from '#wire/edge-record'
+import { EdgeRecord } from '#wire/edge-record'
+import { listPage } from '#wire/schema-parts'
 import { openClient } from './broker-client'
 import { type Captured, capture } from './capture'
 import type { CommandContext } from './command'
@@ -141,9 +142,8 @@ backend that took it. Hourly backups are one CronJob. Pods with the addresses of
 Unattributed is an address that somebody else has today, and of which nobody knows who had it then.`
 
 async function readEdges(url: string): Promise<readonly EdgeRecord[]> {
-  const { items } = (await openClient({ broker: url }).getJson('/api/v1/edges?since=-24h&limit=1000')) as {
-    readonly items: readonly EdgeRecord[]
-  }
+  const page = listPage(EdgeRecord, 'edges')
+  const { items } = await openClient({ broker: url }).getJson('/api/v1/edges?since=-24h&limit=1000', page)
   return items
 }
 

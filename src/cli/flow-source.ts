@@ -74,24 +74,10 @@ export async function openFlowSource(
   }
   const client = openClient({ ...flags, broker })
   const query = queryOf(flags, namespace)
-  const directory = await askDirectory(client)
+  const directory = await readBrokerDirectory(client)
   return {
     directory,
     read: (take) => readBroker(io, client, { path: isAddedUp === true ? 'connections' : 'flows', query, take }),
-  }
-}
-
-/** Whatever else listens there answers with something else. */
-async function askDirectory(client: BrokerClient): Promise<Directory> {
-  try {
-    return await readBrokerDirectory(client)
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure(
-      'broker.refused',
-      `${client.url} answers, but not as a broker of Portolan does; check --broker`,
-      error,
-    )
   }
 }
 

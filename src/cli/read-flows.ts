@@ -1,15 +1,18 @@
 /** Flows from a broker: page by page, or as they arrive with every break of the connection mended. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createParser } from 'eventsource-parser'
+import type { Static } from 'typebox'
 import { Failure } from '#base/failure'
 import { type Instant, parseInstant, printInstant } from '#flows/instant'
 import type { Query } from '#wire/flow-query'
-import type { FlowRecord } from '#wire/flow-record'
+import { FlowRecord } from '#wire/flow-record'
+import { listPage } from '#wire/schema-parts'
+import { answerReader } from './broker-answer'
 import type { BrokerClient } from './broker-client'
 
 const pageRows = 500
 
-type FlowPage = { readonly items: readonly FlowRecord[]; readonly next: string | null }
+const FlowPage = listPage(FlowRecord, 'flows')
 
 /** Newest first, at most `limit` in all. */
 export async function* readFlows(
@@ -23,7 +26,7 @@ export async function* readFlows(
     const parameters = parametersOf(query)
     parameters.set('limit', String(Math.min(left, pageRows)))
     if (cursor !== null) parameters.set('cursor', cursor)
-    const page = (await client.getJson(`/api/v1/flows?${parameters}`)) as FlowPage
+    const page: Static<typeof FlowPage> = await client.getJson(`/api/v1/flows?${parameters}`, FlowPage)
     yield page.items
     left -= page.items.length
     cursor = page.next
@@ -100,18 +103,17 @@ async function* readStream(
   query: Query,
   note: (text: string) => void,
 ): AsyncGenerator<FlowRecord> {
+  const path = `/api/v1/flows/stream?${parametersOf(query)}`
+  const readFlow = answerReader(`${client.url}${path}`, FlowRecord)
   const arrived: FlowRecord[] = []
   const parser = createParser({
     onEvent: ({ event, data }) => {
-      if (event === 'flow') arrived.push(JSON.parse(data) as FlowRecord)
+      if (event === 'flow') arrived.push(readFlow(data))
       else if (event === 'missed') note('some flows came too fast to be shown\n')
     },
   })
   const decoder = new TextDecoder()
-  for await (const chunk of await client.getStream(
-    `/api/v1/flows/stream?${parametersOf(query)}`,
-    'text/event-stream',
-  )) {
+  for await (const chunk of await client.getStream(path, 'text/event-stream')) {
     parser.feed(decoder.decode(chunk, { stream: true }))
     yield* arrived.splice(0)
   }

@@ -6,7 +6,8 @@ import { parsePort } from '#base/port-range'
 import { plainText, printTable } from '#base/text'
 import { canonicalAddress } from '#flows/address'
 import { parseTimeOrAge } from '#wire/flow-query'
-import type { AddressAnswer, OwnershipRecord } from '#wire/owner-record'
+import { AddressAnswer, OwnershipRecord } from '#wire/owner-record'
+import { listPage } from '#wire/schema-parts'
 import { addBrokerOptions, type BrokerClient, type BrokerFlags, openClient } from './broker-client'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
@@ -40,9 +41,10 @@ async function runWho(io: Io, ip: string, flags: WhoFlags): Promise<ExitCode> {
   }
   const client = openClient(flags)
   const query = new URLSearchParams({ ...(flags.at !== undefined && { at: flags.at }), ...target })
-  const answer = (await client.getJson(
+  const answer = await client.getJson(
     `/api/v1/addresses/${encodeURIComponent(address)}${query.size === 0 ? '' : `?${query}`}`,
-  )) as AddressAnswer
+    AddressAnswer,
+  )
   if (flags.output === 'json') io.out(`${JSON.stringify(answer, undefined, 2)}\n`)
   else io.out(printAnswer(answer))
   if (flags.output === 'wide') io.out(await printHistory(client, address))
@@ -92,9 +94,10 @@ function printAnswer({ address, at, answer, because, holder }: AddressAnswer): s
 const mostOwners = 100
 
 async function printHistory(client: BrokerClient, address: string): Promise<string> {
-  const page = (await client.getJson(
+  const page = await client.getJson(
     `/api/v1/addresses/${encodeURIComponent(address)}/history?limit=${mostOwners}`,
-  )) as { readonly items: readonly OwnershipRecord[]; readonly next: string | null }
+    listPage(OwnershipRecord, 'who had it'),
+  )
   const rows = page.items.map((one) => [
     one.heldFrom ?? 'not known',
     one.heldUntil ?? 'still there',
