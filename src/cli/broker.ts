@@ -98,10 +98,11 @@ async function runBroker(io: Io, flags: BrokerFlags): Promise<ExitCode> {
     })
     io.out(startLine(broker.url, place, store))
     for (const notice of store.notices) io.out(`${notice}\n`)
-    const signal = await interrupted
-    log.info({ signal }, 'the broker ends')
+    const ending = await Promise.race([interrupted, store.lost])
+    if (typeof ending === 'string') log.info({ signal: ending }, 'the broker ends')
     await broker.stop()
-    return 0
+    if (typeof ending === 'string') return 0
+    throw new Failure(ending.code, `${ending.message}; what was acknowledged is kept, start the broker again`, ending)
   } catch (error) {
     await store.close()
     throw error

@@ -35,6 +35,7 @@ export async function openEmbedded(directory?: string): Promise<Engine> {
     session: (work) => turn.take(() => work(session)),
     transaction: (work) => turn.take(() => inTransaction(session, work)),
     ping: () => thread.ping(),
+    lost: thread.lost,
     gauges: () => ({ idle: turn.waiting() === 0 ? 1 : 0, waiting: Math.max(0, turn.waiting() - 1), max: 1 }),
     close: () => turn.take(() => thread.close()),
   }
@@ -45,6 +46,7 @@ type Thread = {
   readonly ask: <Row>(statement: Statement) => Promise<Answer<Row>>
   /** One thread, one database: it is there as long as the thread is. */
   readonly ping: () => Promise<void>
+  readonly lost: Promise<Failure>
   readonly close: () => Promise<void>
 }
 
@@ -56,6 +58,11 @@ async function startThread(directory: string | undefined): Promise<Thread> {
   const pending = new Map<number, Pending>()
   let lastId = 0
   let ended: Failure | undefined
+  let isClosing = false
+  let tell: (reason: Failure) => void = () => undefined
+  const lost = new Promise<Failure>((resolve) => {
+    tell = resolve
+  })
   const ask = <Row>({ text, values }: Statement): Promise<Answer<Row>> =>
     new Promise((resolve, reject) => {
       if (ended !== undefined) return reject(ended)
@@ -67,11 +74,13 @@ async function startThread(directory: string | undefined): Promise<Thread> {
     ended ??= new Failure('database-unavailable', `the embedded database has ended: ${reason}`)
     for (const one of pending.values()) one.reject(ended)
     pending.clear()
+    if (!isClosing) tell(ended)
   }
   await opened(worker, (message) => settle(pending, message))
   worker.on('error', (error) => end(error instanceof Error ? error.message : String(error)))
   worker.on('exit', (code) => end(`its thread ended with code ${code}`))
   const close = async (): Promise<void> => {
+    isClosing = true
     const exited = new Promise((resolve) => worker.once('exit', resolve))
     if (ended === undefined) worker.postMessage({ kind: 'close' } satisfies WorkerQuestion)
     else return
@@ -80,7 +89,7 @@ async function startThread(directory: string | undefined): Promise<Thread> {
   const ping = async (): Promise<void> => {
     if (ended !== undefined) throw ended
   }
-  return { ask, ping, close }
+  return { ask, ping, lost, close }
 }
 
 function opened(worker: Worker, onMessage: (message: WorkerResult) => void): Promise<void> {

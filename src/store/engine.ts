@@ -1,5 +1,7 @@
 /** What both databases offer the rest of this room: statements, transactions and sessions. */
 
+import type { Failure } from '#base/failure'
+
 /** Lists go as array literals; `arrayText` writes them. Objects go as JSON text. */
 export type Value = string | number | boolean | null
 
@@ -25,6 +27,8 @@ export type Engine = Session & {
   readonly transaction: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
   /** Resolves when the database answers, without waiting for the work before it. */
   readonly ping: () => Promise<void>
+  /** Resolves when the database has ended for good and only another process can open it again. */
+  readonly lost: Promise<Failure>
   readonly gauges: () => { readonly idle: number; readonly waiting: number; readonly max: number }
   readonly close: () => Promise<void>
 }

@@ -127,6 +127,7 @@ export function storeOf(engine: Engine, notices: readonly string[], database: st
     listen: events.listen,
     health: (waitMillis) => health(engine, waitMillis ?? healthMillis),
     poolGauges: engine.gauges,
+    lost: engine.lost,
     close: async () => {
       await events.close()
       await engine.close()

@@ -53,6 +53,8 @@ export function openPostgres(options: PostgresOptions): Engine {
     ping: async () => {
       await ask(pinging as Queryable, { text: 'select 1' })
     },
+    // A server that is away may come back.
+    lost: new Promise(() => undefined),
     gauges: () => ({ idle: pool.idleCount, waiting: pool.waitingCount, max: options.poolSize }),
     close: async () => {
       await Promise.all([pool.end(), pinging.end()])

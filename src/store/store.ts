@@ -1,4 +1,5 @@
 /** The store: what the broker keeps and asks, the same of the embedded database and of PostgreSQL. */
+import type { Failure } from '#base/failure'
 import type { FlowFilter } from '#flows/filter'
 import type { BadRow, IncomingFlow, StoredFlow } from '#flows/flow'
 import type {
@@ -63,6 +64,8 @@ export type Store = {
   /** Never throws; `waitMillis` bounds how long it may take (500 when absent). */
   readonly health: (waitMillis?: number) => Promise<StoreHealth>
   readonly poolGauges: () => { readonly idle: number; readonly waiting: number; readonly max: number }
+  /** Resolves when the database has ended for good: nothing more can be kept by this process. */
+  readonly lost: Promise<Failure>
   readonly close: () => Promise<void>
 }
 
