@@ -18,6 +18,7 @@ import { end, type Next } from './next'
 import { atSocket } from './socket-lb'
 import { type CiliumState, newState } from './state-tables'
 import { arrive, type Draft, type Ending, type Stop, tell, unknown } from './walk-draft'
+import { withoutFrontend } from './without-frontend'
 
 /** Programs that one packet may run; more than any way through a cluster has. */
 const mostHops = 40
@@ -31,7 +32,7 @@ export function walkCilium(
   const before = state.rows()
   const untouched = state.copy()
   const request = newDraft(net, question, state, packetOf(question))
-  const went = run(request, start(request))
+  const went = withoutFrontend(request, run(request, start(request)))
   const others = otherFates(net, question, { untouched, request, went })
   const requestLeg = legOf(request, { ...went, verdict: withReasons(went.verdict, others) })
   const reply = question.isReplyWanted ? walkReply(request, went) : undefined
@@ -67,7 +68,7 @@ function otherFates(net: CiliumNet, question: WalkQuestion, { untouched, request
   const reasons = near.flatMap(({ address, share }) => {
     const asked = { ...question, backend: address }
     const draft = newDraft(net, asked, untouched.copy(), packetOf(asked))
-    const ending = run(draft, start(draft))
+    const ending = withoutFrontend(draft, run(draft, start(draft)))
     const fate = fateText(ending)
     if (fate === own) return []
     const sentence = `${printShare(share)} go to ${address} instead and are ${fate}: ${ending.verdict.because[0].sentence}`

@@ -1,5 +1,6 @@
 /** Rules of which nobody knows whether they match: the walk is unknown where they decide, and only there. */
 import { expect, test } from 'vitest'
+import { service } from '../../../test/cilium/ask-maps'
 import { preparePath } from '../../../test/cilium/ask-path'
 import { cnp } from '../../../test/policy/ask-cilium'
 
@@ -31,4 +32,32 @@ test('without a rule for DNS no name is learned, and where all is allowed a name
   expect(preparePath([byName([toApi])]).walk('A', '93.184.216.34:443').fate).toBe('133')
   const open = preparePath([byName([toApi, dnsRule, { toEntities: ['world'] }])])
   expect(open.walk('A', '93.184.216.34:443').fate).toBe('allowed')
+})
+
+const server = service('business/server', {
+  type: 'NodePort',
+  ports: [{ port: 80, targetPort: 8080, nodePort: 30080 }],
+})
+
+test('where kube-proxy is not replaced its rules decide, and what they do is unknown here', () => {
+  const { walk } = preparePath([server], { config: { 'kube-proxy-replacement': 'false' } })
+  const asked = [
+    ['198.51.100.7', '192.168.1.10:30080'],
+    ['A', '192.168.1.11:30080'],
+    ['node-a', '10.96.0.50:80'],
+  ] as const
+  for (const [source, target] of asked) {
+    const { fate, walk: found } = walk(source, target)
+    expect([fate, found.request.verdict.because[0].code], target).toEqual(['unknown', 'cilium.kube-proxy'])
+  }
+  expect(walk('A', '10.96.0.50:80').fate).toBe('allowed')
+  expect(walk('A', '192.168.1.10:22').fate).toBe('allowed')
+})
+
+test('S4: to a port that the ClusterIP does not have a packet goes on, and nobody is known to answer', () => {
+  const found = preparePath([server]).walk('A', '10.96.0.50:81').walk.request.verdict
+  expect(found.kind).toBe('allowed')
+  expect(found.because.map(({ sentence }) => sentence)).toContain(
+    '10.96.0.50 is an address of Service business/server, which has no port 81/TCP: nobody is known to answer there',
+  )
 })
