@@ -11,6 +11,7 @@ import { type Generated, generatePolicies, type PolicyKind } from '#generate/gen
 import type { CommandContext, ExitCode } from './command'
 import { addFlowSourceOptions, type FlowSourceFlags, openFlowSource } from './flow-source'
 import type { Io } from './io'
+import { kindOf } from './kind-words'
 import { addFromOption, asNamespace } from './options'
 import { printFindings } from './print-findings'
 import { readClusterInput } from './read-inputs'
@@ -92,14 +93,25 @@ function choiceOf(workload: string | undefined, { namespace, allNamespaces }: Ge
     return namespace === undefined ? {} : { namespace }
   }
   const parts = workload.split('/')
-  const [name = '', kind, own] = parts.length === 3 ? parts.toReversed() : [parts.at(-1), undefined, parts.at(-2)]
   if (parts.length > 3 || parts.includes('')) throw usage(`"${workload}" is not NS/NAME, NS/KIND/NAME or NAME`)
+  const [name = '', kind, own] = orderOf(parts, namespace)
   if (own !== undefined && namespace !== undefined && own !== namespace) {
     throw usage(`${workload} is in namespace ${own} and --namespace says ${namespace}; leave one of them out`)
   }
+  if (kind === 'Service') throw usage(`${workload} is a Service, and policies are of pods; name the workload behind it`)
   const place = own ?? namespace
   if (place === undefined) throw usage(`say in which namespace ${workload} is: NS/${workload}, or --namespace NS`)
   return { namespace: place, name, ...(kind !== undefined && { kind }) }
+}
+
+/** Name, kind and namespace. With a namespace of its own, `deploy/web` is a kind and a name, as for kubectl. */
+function orderOf(parts: readonly string[], namespace: string | undefined): readonly (string | undefined)[] {
+  const [first = '', second, third] = parts
+  // A kind that is not known here may be one of an operator, such as Rollout.
+  if (third !== undefined) return [third, kindOf(second ?? '') ?? second, first]
+  if (second === undefined) return [first]
+  const kind = namespace === undefined || namespace === first ? undefined : kindOf(first)
+  return kind === undefined ? [second, undefined, first] : [second, kind]
 }
 
 async function readObjects(

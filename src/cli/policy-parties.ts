@@ -8,10 +8,11 @@ import { nodeIps } from '#model/node'
 import type { Pod } from '#model/pod'
 import { matchesSelector } from '#model/selector'
 import type { Service } from '#model/service'
-import { type WorkloadKind, workloadKey } from '#model/workload'
+import { workloadKey } from '#model/workload'
 import type { Party } from '#trace/policy/party'
 import { hasEnded } from '#trace/policy/party-facts'
 import { ownerOf } from '#verify/policy/pod-owner'
+import { kindOf } from './kind-words'
 
 /** `family` is that of the address by which it is named, if it is. */
 export type NamedParty = { readonly name: string; readonly party: Party; readonly family?: Family }
@@ -147,37 +148,6 @@ function podEnd(setting: EndSetting, key: string): PolicyEnd {
   }
   if (hasEnded(pod)) throw usage(`${flag} ${key}: the pod has ended (${pod.phase}) and holds no address`)
   return single(key, { kind: 'pod', pod })
-}
-
-const kindWords: Readonly<Record<string, WorkloadKind | 'Service' | 'Pod'>> = {
-  po: 'Pod',
-  pod: 'Pod',
-  pods: 'Pod',
-  svc: 'Service',
-  service: 'Service',
-  services: 'Service',
-  deploy: 'Deployment',
-  deployment: 'Deployment',
-  deployments: 'Deployment',
-  rs: 'ReplicaSet',
-  replicaset: 'ReplicaSet',
-  replicasets: 'ReplicaSet',
-  sts: 'StatefulSet',
-  statefulset: 'StatefulSet',
-  statefulsets: 'StatefulSet',
-  ds: 'DaemonSet',
-  daemonset: 'DaemonSet',
-  daemonsets: 'DaemonSet',
-  job: 'Job',
-  jobs: 'Job',
-  cj: 'CronJob',
-  cronjob: 'CronJob',
-  cronjobs: 'CronJob',
-}
-
-function kindOf(word: string): WorkloadKind | 'Service' | 'Pod' | undefined {
-  const key = word.toLowerCase()
-  return Object.hasOwn(kindWords, key) ? kindWords[key] : undefined
 }
 
 type Named = { readonly namespace: string; readonly kind: string; readonly name: string }
