@@ -38,7 +38,8 @@ export function insertExample(kept: KeptExample[], added: KeptExample): void {
 
 export function showExample({ namespace, name, ...rest }: KeptExample): AuditExample {
   const { time, peer, peerAddress, direction, hits } = rest
-  return { time, pod: `${namespace}/${name}`, peer, peerAddress, direction, hits }
+  const pod = namespace === null ? `${name} (namespace not told)` : `${namespace}/${name}`
+  return { time, pod, peer, peerAddress, direction, hits }
 }
 
 function isFirst(left: KeptExample, right: KeptExample): boolean {

@@ -95,9 +95,7 @@ export type EndsConnection = {
 /** Of ends that the judge's own `ends` keep. */
 export function judgeEnds(judge: AuditJudge, connection: EndsConnection): AuditVerdict {
   const own = ownPartyOf(judge, connection.own)
-  if (own === null) {
-    return unknown('labels', `the labels of ${nameOf(connection.own)} are not known, nor which policies hold for it`)
-  }
+  if (own === null) return unknownOwn(connection.own)
   const { identity } = connection.peer
   return identity.kind === 'nobody' ? nobody(identity.why) : judgePlaces(judge, own, connection)
 }
@@ -106,8 +104,12 @@ export function isPorted(protocol: string): protocol is PortedProtocol {
   return Object.hasOwn(ported, protocol)
 }
 
-function nameOf({ namespace, name }: OwnEnd): string {
-  return `${namespace ?? '?'}/${name}`
+function unknownOwn({ namespace, name }: OwnEnd): AuditVerdict {
+  if (namespace === null) {
+    const remedy = 'have pod.namespace recorded with the flow'
+    return unknown('namespace', `the namespace of pod ${name} is not told, nor which policies hold for it; ${remedy}`)
+  }
+  return unknown('labels', `the labels of ${namespace}/${name} are not known, nor which policies hold for it`)
 }
 
 function unknown(reason: string, sentence: string): AuditVerdict {

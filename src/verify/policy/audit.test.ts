@@ -168,6 +168,16 @@ describe('what nobody can tell is apart, with its reason', () => {
     )
   })
 
+  test('a pod whose namespace is not told', () => {
+    const audit = start(fromFrontend)
+    const nowhere = flow({ pod: { ...flow().pod, uid: null, namespace: null } })
+    expect(reasonOf(audit, nowhere)).toBe(
+      'namespace: the namespace of pod db-0 is not told, nor which policies hold for it; have pod.namespace recorded with the flow',
+    )
+    auditFlows(audit, [nowhere])
+    expect(reportAudit(audit).unknowns).toMatchObject([{ examples: [{ pod: 'db-0 (namespace not told)' }] }])
+  })
+
   test('a policy that selects by a label that flows do not keep', () => {
     const byHash = policy('  - from: [{ podSelector: { matchLabels: { pod-template-hash: abc } } }]')
     expect(reasonOf(start(byHash), flow())).toBe(
