@@ -104,6 +104,15 @@ test('42: an interface that is not reconciled yet, or adopted without being read
   expect(samplesOf('rule_hits_total', view([held([direction([], { installed: adopted })])]))).toEqual([])
 })
 
+test('a policy whose object is not known is told by its UID alone, and never by the name of the built-in one', () => {
+  const namesOf = (policyUid: string): readonly (string | undefined)[] => {
+    const installed = { policyUid, generation: 1, rules: [rule('#0')] }
+    return samplesOf('rule_hits_total', view([held([direction([], { installed })])])).map(({ labels }) => labels.policy)
+  }
+  expect(namesOf('u9')).toEqual([''])
+  expect(namesOf('builtin:default-deny-all:v1')).toEqual(['default-deny-all'])
+})
+
 test('44: an unreadable row is missing, the others are there, and it is counted', () => {
   const rows: readonly RuleView[] = [{ name: 'lost', action: 'deny' }, rule('http', { hits: 3n, bytes: 180n })]
   const of = view([held([direction(rows)])], { counterReadErrors: 1 })

@@ -2,7 +2,7 @@
  * The series that a node's agent serves, as a value of what it can tell of itself. Sheet: traffic policy on a node,
  * "metrics". Two series a rule and eight a direction keep 100 interfaces of 64 rules both ways within 27,200.
  */
-import { reservedPolicyName } from '#model/traffic-policy-schema'
+import { defaultDenyAll } from '#compile/traffic-policy/default-deny-all'
 import type { DirectionView, InterfaceView, NodeMode, NodeView, RuleView } from './node-view'
 
 export type Labels = Readonly<Record<string, string>>
@@ -68,7 +68,8 @@ export const metricFamilies: readonly MetricFamily[] = [
 function readRules(view: NodeView, count: (rule: RuleView) => bigint | undefined): readonly Sample[] {
   return eachDirection(view, (common, { installed }) => {
     if (installed?.rules === undefined) return []
-    const { policyNamespace = '', policyName = reservedPolicyName, policyUid } = installed
+    const { policyNamespace = '', policyUid } = installed
+    const policyName = policyUid === defaultDenyAll.uid ? defaultDenyAll.name : (installed.policyName ?? '')
     const shared = { ...common, policy_namespace: policyNamespace, policy: policyName, policy_uid: policyUid }
     return installed.rules.flatMap((rule) => {
       const value = count(rule)

@@ -16,7 +16,7 @@ export type RuleView = {
 /** What is bound now. `rules` is absent where the snapshot was adopted without being readable. */
 export type InstalledView = {
   readonly policyNamespace?: string
-  /** Absent for the built-in policy. */
+  /** Absent for the built-in policy, and where it stands in no object any more. */
   readonly policyName?: string
   readonly policyUid: string
   readonly generation: number
