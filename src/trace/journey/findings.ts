@@ -1,7 +1,5 @@
 /** What a journey rests on that the input did not tell, and where flows that were recorded say otherwise. */
 import type { Finding, FindingTable } from '#base/finding'
-import { listOf } from '#base/text'
-import type { Walk } from '#model/walk'
 
 export const journeyFindings = {
   'path.assumed-masquerade': {
@@ -12,6 +10,10 @@ export const journeyFindings = {
   'path.backend-unmet': {
     severity: 'warning',
     meaning: 'The backend that was asked for is none that the packet could go to; another one, or none, was followed.',
+  },
+  'path.cilium-policies': {
+    severity: 'warning',
+    meaning: 'The input has policies of Cilium’s, which a walk between kube-proxy nodes does not ask.',
   },
   'path.node-without-object': {
     severity: 'warning',
@@ -25,14 +27,4 @@ export const journeyFindings = {
 
 export function journeyFinding(code: keyof typeof journeyFindings, message: string, hint: string): Finding {
   return { code, severity: journeyFindings[code].severity, message, hint }
-}
-
-/** Of either datapath's walk: whether the backend that was asked for stood among those that it could go to. */
-export function tellUnmetBackend({ request }: Walk, asked: string | undefined): readonly Finding[] {
-  const met = request.targets.map(({ address }) => address)
-  const isMet = met.includes(asked ?? '') || request.steps.some(({ packet }) => packet.destination === asked)
-  if (asked === undefined || isMet) return []
-  const instead = met.length === 0 ? 'no backend is chosen on this way' : `it leads to ${listOf(met)}`
-  const hint = met.length === 0 ? 'leave --backend out' : 'name one of these'
-  return [journeyFinding('path.backend-unmet', `the packet is not for ${asked} on any way: ${instead}`, hint)]
 }

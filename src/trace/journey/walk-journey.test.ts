@@ -263,3 +263,14 @@ test('what is for many receivers is an open question', () => {
   const { verdict } = walk(world(), 'shop/a', '224.0.0.251:5353', { protocol: 'UDP' }).request
   expect(verdict).toMatchObject({ kind: 'unknown', because: [{ code: 'path.many-receivers' }] })
 })
+
+test('policies of Cilium’s are not asked between kube-proxy nodes, and that is told', () => {
+  const policy = {
+    apiVersion: 'cilium.io/v2',
+    kind: 'CiliumNetworkPolicy',
+    metadata: { namespace: 'shop', name: 'deny' },
+    spec: { endpointSelector: {}, ingress: [{}] },
+  }
+  const { request, findings } = walk(world({ objects: [web(), policy] }), 'shop/a', '10.244.1.20:8080')
+  expect([request.verdict.kind, findings.map(({ code }) => code)]).toEqual(['allowed', ['path.cilium-policies']])
+})

@@ -1,7 +1,7 @@
 /** A packet's whole way between kube-proxy nodes and its answer's way back: rules, routing, policies at both ends, state. */
 import type { Finding } from '#base/finding'
 import { isSameIp, parseIp, printIp } from '#base/ip'
-import { compareText } from '#base/text'
+import { compareText, countOf } from '#base/text'
 import { keyOf } from '#model/meta'
 import type { Pod } from '#model/pod'
 import type { Leg, StateRow, Walk, WalkQuestion, WalkStep } from '#model/walk'
@@ -266,6 +266,15 @@ function findingsOf({ setting: { cluster } }: JourneyWorld, followed: Fate | und
             'path.assumed-masquerade',
             'that the pod’s address is hidden from the world outside is assumed of the network plugin',
             'give the node’s rules: --ruleset NODE=FILE',
+          ),
+        ]
+      : []),
+    ...(cluster.ciliumPolicies.size > 0
+      ? [
+          journeyFinding(
+            'path.cilium-policies',
+            `${countOf(cluster.ciliumPolicies.size, 'policy', 'policies')} of Cilium’s in the input ${cluster.ciliumPolicies.size === 1 ? 'is' : 'are'} not asked here, as kube-proxy’s nodes know NetworkPolicies alone`,
+            'where Cilium runs, leave --datapath out',
           ),
         ]
       : []),
