@@ -20,11 +20,11 @@ type Known = {
 /** Names of policies and rules by UID: a snapshot holds a policy's UID and hashes of its rules' names alone. */
 export type NameBook = Map<string, Known>
 
-/** What is installed may be older than what is wanted: names are kept while their policy is wanted anywhere. */
-export function learnNames(book: NameBook, plan: NodePlan): void {
+/** What is installed may be older than what is wanted: names are kept while their policy is wanted or bound anywhere. */
+export function learnNames(book: NameBook, plan: NodePlan, boundUids: ReadonlySet<string>): void {
   const wanted = plan.interfaces.flatMap(({ wanted: { directions } }) => bothDirections.map((one) => directions[one]))
   const uids = new Set(wanted.flatMap((one) => (one.kind === 'nothing' ? [] : [uidOf(one)])))
-  for (const uid of book.keys()) if (!uids.has(uid)) book.delete(uid)
+  for (const uid of book.keys()) if (!uids.has(uid) && !boundUids.has(uid)) book.delete(uid)
   for (const one of wanted) {
     if (one.kind === 'nothing') continue
     const { name, namespace } = one

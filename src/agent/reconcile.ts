@@ -66,7 +66,7 @@ export function reconcile(facts: PassFacts): Pass {
   const { isPartial, isResync } = facts
   const plan = planNode(wanted, { rows, boundAt, isPartial, isResync })
   const done = carryOut(datapath, plan)
-  learnNames(memory.book, plan)
+  learnNames(memory.book, plan, boundUids(boundAt, rows))
   sweepPins(facts, datapath)
   noteWork(facts, done)
   return finish(plan, done)
@@ -114,6 +114,12 @@ function askOnce(datapath: AgentDatapath, lostPins: readonly Place[]): BoundAt {
     }
     return known.get(name)
   }
+}
+
+/** As they were before the plan was carried out. */
+function boundUids(boundAt: BoundAt, rows: readonly NodeRow[]): ReadonlySet<string> {
+  const bound = rows.flatMap(({ slot }) => bothDirections.map((direction) => boundAt({ slot, direction })))
+  return new Set(bound.flatMap((one) => one?.snapshot?.policyUid ?? []))
 }
 
 /** Verdicts stay as they are until it is published anew, or unbound. */

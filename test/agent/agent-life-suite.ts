@@ -174,8 +174,19 @@ export function agentLifeSuite(makeKernel: () => NodeKernel): void {
     await world().set([web(), bind({ egress: 'ping' })], true)
     expect(state('egress')).toMatchObject({ state: 'Pending' })
     expect([goes('egress'), goes('ingress')]).toEqual([true, true])
+    expect(egress().hits).toEqual({ '#0 allow': expect.any(Number) })
     await world().set([web(), bind({ egress: 'ping' })])
     expect([goes('egress'), goes('ingress')]).toEqual([false, false])
+  })
+
+  test('what stays bound because objects are read in part goes on under its names', async () => {
+    await start([web(), bind({ egress: 'ping' }), policy('ping')])
+    const before = egress().hits
+    expect(Object.keys(before ?? {})).toEqual(['echo allow'])
+    await world().set([web(), bind({ egress: 'ping' })], true)
+    await world().advance(300)
+    expect(state('egress')).toMatchObject({ state: 'Pending' })
+    expect(egress().hits).toEqual(before)
   })
 
   test('what another process unbinds is bound again at the next pass', async () => {
