@@ -15,6 +15,8 @@ import { openReporter } from './report-status'
 
 export type RunningAgent = {
   readonly view: () => NodeView
+  /** Why the agent cannot do its work; undefined where it can, and of what failed once and is only tried again. */
+  readonly trouble: () => string | undefined
   /** Waits until there is nothing to do before the next event or timer. */
   readonly settled: () => Promise<void>
   /** Everything stays as it is bound: a dead agent leaves enforcement standing. */
@@ -27,6 +29,9 @@ const retryMs = 5000
 const mostFindings = 50
 /** A moment that is past already must not make the loop spin. */
 const shortestPauseMs = 100
+
+/** So many times in a row are no chance. */
+const troublingFailures = 2
 
 /** A second agent of the same datapath is refused: the Failure is thrown. */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
@@ -43,6 +48,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let passedAt = 0
   let mayBeGone = true
   let counterReadErrors = 0
+  let passesWithFailures = 0
   let told: ReadonlySet<string> = new Set()
 
   const objects = options.objects({
@@ -95,6 +101,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     })
     plan = done.plan
     mayBeGone = false
+    passesWithFailures = memory.failures.size > 0 ? passesWithFailures + 1 : 0
     const report = await reporter.report({
       cluster: read.cluster,
       isPartial: read.isPartial,
@@ -107,8 +114,19 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     return Math.min(...times.filter((time) => time !== undefined))
   }
 
+  /** Failures of one pass that the next makes good are the log's alone. */
+  function stepTrouble(): string | undefined {
+    const [first] = memory.failures
+    if (first === undefined || passesWithFailures < troublingFailures) return undefined
+    const [place, failure] = first
+    const held = plan?.interfaces.find(({ row }) => row !== undefined && place.startsWith(`${row.slot} `))
+    const [slot, direction] = place.split(' ')
+    return `a step keeps failing at ${held?.wanted.interface ?? `slot ${slot}`} ${direction}: ${failure}`
+  }
+
   loop.wake()
   return {
+    trouble: () => (holder.datapath() === undefined ? holder.why() : (loop.trouble() ?? stepTrouble())),
     view: () => {
       const datapath = holder.datapath()
       const missed = (): void => {
@@ -134,6 +152,8 @@ type Loop = {
   readonly wake: () => void
   readonly settled: () => Promise<void>
   readonly stop: () => Promise<void>
+  /** Why passes keep failing. */
+  readonly trouble: () => string | undefined
 }
 
 /** Passes never overlap; one that was woken meanwhile follows the other. `pass` returns when the next is due. */
@@ -142,6 +162,8 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
   let isStopped = false
   let running: Promise<void> | undefined
   let cancel = (): void => {}
+  let failuresInARow = 0
+  let failure = ''
 
   async function run(): Promise<void> {
     // Changes of one moment, such as the events of one burst, are one pass.
@@ -157,8 +179,12 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
 
   async function guarded(): Promise<number> {
     try {
-      return await pass()
+      const next = await pass()
+      failuresInARow = 0
+      return next
     } catch (error) {
+      failuresInARow += 1
+      failure = error instanceof Error ? error.message : String(error)
       // One thing that nobody thought of must not end the service of all the rest.
       const isKnown = error instanceof Failure
       log.error({ err: error }, isKnown ? 'reconciling failed' : 'reconciling failed: this is a bug of Portolan')
@@ -173,6 +199,7 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
 
   return {
     wake,
+    trouble: () => (failuresInARow < troublingFailures ? undefined : `reconciling keeps failing: ${failure}`),
     settled: async () => {
       while (running !== undefined) await running
     },

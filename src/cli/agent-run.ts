@@ -2,10 +2,10 @@
 import { resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PathMark } from '#agent/agent-options'
+import type { RunningAgent } from '#agent/start-agent'
 import { Failure } from '#base/failure'
 import { parseEndpoint, printIp } from '#base/ip'
 import { type EnforcedMode, modeNumbers } from '#compile/traffic-policy/datapath-maps'
-import type { NodeView } from '#enforce/node-view'
 import { addBpffsOption, type BpffsOption } from './bpffs-option'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
@@ -100,7 +100,7 @@ async function runAgent(io: Io, flags: AgentFlags): Promise<ExitCode> {
   const interrupted = interruption()
   const agent = trafficPolicy ? await startPolicy(io, { ...flags, node }, log) : idleAgent(node)
   try {
-    const metrics = await serveMetrics(flags.metricsListen, agent.view)
+    const metrics = await serveMetrics(flags.metricsListen, agent)
     const work = trafficPolicy ? `traffic policy in mode ${agent.view().mode}` : 'traffic policy is off'
     const place = metrics === undefined ? '' : `; metrics on ${metrics.url}/metrics`
     io.out(`portolan agent ${version} on ${node}: ${work}${place}\n`)
@@ -113,10 +113,14 @@ async function runAgent(io: Io, flags: AgentFlags): Promise<ExitCode> {
   }
 }
 
-type Agent = { readonly view: () => NodeView; readonly stop: () => Promise<void> }
+type Agent = Pick<RunningAgent, 'view' | 'trouble' | 'stop'>
 
 function idleAgent(node: string): Agent {
-  return { view: () => ({ node, mode: 'unknown', interfaces: [], counterReadErrors: 0 }), stop: async () => {} }
+  return {
+    view: () => ({ node, mode: 'unknown', interfaces: [], counterReadErrors: 0 }),
+    trouble: () => undefined,
+    stop: async () => {},
+  }
 }
 
 type Log = ReturnType<typeof import('#broker/log').openLog>
@@ -166,10 +170,10 @@ async function checkPaths(from: readonly string[], status: string | undefined): 
   }
 }
 
-async function serveMetrics(listen: Listen | undefined, view: () => NodeView) {
+async function serveMetrics(listen: Listen | undefined, { view, trouble }: Agent) {
   if (listen === 'none') return undefined
   const { startMetrics } = await import('#agent/metrics-server')
-  return startMetrics({ view, version, ...(listen !== undefined && { listen }) })
+  return startMetrics({ view, trouble, version, ...(listen !== undefined && { listen }) })
 }
 
 function interruption(): Promise<string> {
