@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { service } from '../../../test/cilium/ask-maps'
 import { preparePath } from '../../../test/cilium/ask-path'
 import { cnp } from '../../../test/policy/ask-cilium'
+import { pod } from '../../../test/policy/policy-objects'
 
 const dnsRule = {
   toEndpoints: [{}],
@@ -60,4 +61,19 @@ test('S4: to a port that the ClusterIP does not have a packet goes on, and nobod
   expect(found.because.map(({ sentence }) => sentence)).toContain(
     '10.96.0.50 is an address of Service business/server, which has no port 81/TCP: nobody is known to answer there',
   )
+})
+
+test('a hostPort leads to its pod, and without kube-proxy replacement to rules that no map holds', () => {
+  const one = pod('business/h', { app: 'h' }, { ip: '10.244.1.40', nodeName: 'node-a' })
+  const containers = [{ name: 'main', image: 'h', ports: [{ containerPort: 80, hostPort: 8088 }] }]
+  const held = { ...one, spec: { ...(one.spec as object), containers } }
+  const fates = ['true', 'false'].map((word) => {
+    const { walk } = preparePath([held], { config: { 'kube-proxy-replacement': word } })
+    const { fate, walk: found } = walk('198.51.100.7', '192.168.1.10:8088')
+    return [fate, found.request.verdict.because[0].code]
+  })
+  expect(fates).toEqual([
+    ['allowed', 'cilium.delivered'],
+    ['unknown', 'cilium.host-port'],
+  ])
 })

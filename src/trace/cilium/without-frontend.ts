@@ -2,6 +2,7 @@
 import { printIp } from '#base/ip'
 import { keyOf } from '#model/meta'
 import type { Service } from '#model/service'
+import { podBehindHostPort } from '../host-port'
 import { isIcmp } from './flow-packet'
 import { type Draft, type Ending, unknown } from './walk-draft'
 
@@ -9,6 +10,12 @@ import { type Draft, type Ending, unknown } from './walk-draft'
 export function withoutFrontend(draft: Draft, ending: Ending): Ending {
   const { verdict, stop } = ending
   if (verdict.kind !== 'allowed' || (stop.kind !== 'host' && stop.kind !== 'outside')) return ending
+  const behind = stop.kind === 'host' ? hostPortOf(draft, stop.node) : undefined
+  if (behind !== undefined && stop.kind === 'host') {
+    const at = { node: stop.node, hook: 'netfilter', program: 'portmap' }
+    const sentence = `port ${draft.packet.port} of ${stop.node} is a hostPort of ${behind}, which without kube-proxy-replacement rules of portmap translate, and no map holds them`
+    return unknown(draft, at, 'cilium.host-port', sentence)
+  }
   const found = serviceOf(draft, stop.kind)
   if (found === undefined) return ending
   const { service, hasPort } = found
@@ -30,6 +37,12 @@ export function withoutFrontend(draft: Draft, ending: Ending): Ending {
     ...ending,
     verdict: { ...verdict, because: [first, ...rest, { code: 'cilium.no-frontend', sentence, object }] },
   }
+}
+
+function hostPortOf({ net, packet }: Draft, node: string): string | undefined {
+  if (net.settings.replacesKubeProxy) return undefined
+  const pod = podBehindHostPort(net.cluster, { node, port: packet.port, protocol: packet.protocol })
+  return pod === undefined ? undefined : keyOf(pod.meta)
 }
 
 type Found = { readonly service: Service; readonly hasPort: boolean }

@@ -4,6 +4,7 @@ import { containsIp } from '#base/prefix'
 import { keyOf } from '#model/meta'
 import type { Pod } from '#model/pod'
 import type { StateRow, WalkStep } from '#model/walk'
+import { podBehindHostPort } from '../host-port'
 import type { Way } from '../path'
 import type { Party } from '../policy/party'
 import { partyOfIp } from '../policy/world'
@@ -80,7 +81,7 @@ function afterNode(walk: FlightWalk, standing: Standing, { crossing, isSplit }: 
   if (crossing.kind !== 'delivered' || crossing.delivered === 'local') {
     const steps = [...moved.steps, ...mark(hooks.after)]
     if (crossing.kind !== 'delivered') return [stop({ ...moved, steps }, crossing.verdict)]
-    return [atProcess({ ...keep(moved, crossing), steps }, crossing.after, mark)]
+    return [atProcess(world, { ...keep(moved, crossing), steps }, { after: crossing.after, mark })]
   }
   const moving = { ...flight, destination: crossing.after.destination, port: crossing.after.port }
   const routed = routingStep(world, node, { flight: moving })
@@ -113,8 +114,16 @@ function egressOf(
   return judgePolicy(world, { direction: 'egress', source, target, flight, node, device: keyOf(sender.meta) })
 }
 
-function atProcess(standing: Standing, after: Flight, mark: (steps: readonly WalkStep[]) => readonly WalkStep[]): Fate {
+function atProcess(world: JourneyWorld, standing: Standing, { after, mark }: Pick<Leaving, 'after' | 'mark'>): Fate {
   const { node } = standing
+  const { protocol, port } = after
+  const behind = podBehindHostPort(world.setting.cluster, { node, protocol, port })
+  if (behind !== undefined && world.rulesOf(node, standing.flight).isComputed) {
+    const name = keyOf(behind.meta)
+    const sentence = `port ${port} of node ${node} is a hostPort of ${name}, which rules of the network plugin (portmap) translate, and they are not in the input; give them with --ruleset ${node}=FILE`
+    const object = { kind: 'Pod', namespace: behind.meta.namespace, name: behind.meta.name }
+    return stop(standing, judged('unknown', 'path.host-port', sentence, { object }))
+  }
   const sentence = `delivered to node ${node}: a process must listen on ${destinationText(after)}`
   const step: WalkStep = {
     at: { node, hook: 'process' },
@@ -196,7 +205,7 @@ function leaveNode(walk: FlightWalk, leaving: Leaving): readonly Fate[] {
       return place.node === node ? [intoPod(walk.world, leaving, place.pod)] : toPeer(walk, leaving, place.node)
     case 'node':
       if (place.node !== node) return toPeer(walk, leaving, place.node)
-      return [atProcess(standing, after, leaving.mark)]
+      return [atProcess(walk.world, standing, leaving)]
     case 'range':
       if (place.node !== node) return toPeer(walk, leaving, place.node)
       return [

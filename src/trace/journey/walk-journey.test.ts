@@ -274,3 +274,15 @@ test('policies of Cilium’s are not asked between kube-proxy nodes, and that is
   const { request, findings } = walk(world({ objects: [web(), policy] }), 'shop/a', '10.244.1.20:8080')
   expect([request.verdict.kind, findings.map(({ code }) => code)]).toEqual(['allowed', ['path.cilium-policies']])
 })
+
+test('a hostPort is the network plugin’s, whose rules the input lacks', () => {
+  const one = pod('shop/h', { app: 'h' }, { ip: '10.244.1.40' })
+  const containers = [{ name: 'main', image: 'h', ports: [{ containerPort: 80, hostPort: 8088 }] }]
+  const held = { ...one, spec: { ...(one.spec as object), containers } }
+  const asked = world({ objects: [web(), held] })
+  expect(walk(asked, '198.51.100.7', '192.168.1.1:8088').request.verdict).toMatchObject({
+    kind: 'unknown',
+    because: [{ code: 'path.host-port' }],
+  })
+  expect(walk(asked, '198.51.100.7', '192.168.1.2:8088').request.verdict.kind).toBe('allowed')
+})
