@@ -57,7 +57,8 @@ export function watchInterfaces({ folder, native }: KernelPlace, log: AgentLog):
       if (pins !== undefined || !existsSync(folders.links)) return
       const watcher = watchFolder(folders.links, () => {
         if (!existsSync(folders.links)) forget()
-        wake({ mayBeGone: false })
+        // What is attached anew may have the name of one that went where nobody hears of it.
+        wake({ mayBeGone: true })
       })
       const forget = (): void => {
         watcher?.close()

@@ -84,6 +84,21 @@ describeKernel('an agent’s process', () => {
     expect(node.passes('p1', 'egress')).toBe(true)
   })
 
+  test('in a network namespace that it does not hear of, one made anew by the same name has the policy at once', async () => {
+    files.write([...web('p7'), policy('ping')])
+    expect(runCommand(inside(node.workload, ['ip', 'link', 'set', 'lo', 'up'])).ok).toBe(true)
+    const agent = start(['--mode', 'enforce'], { namespace: node.workload })
+    const isStarted = (): boolean => agent.output().includes('traffic policy in mode enforce')
+    await until('the agent has started', isStarted, 20_000, agent.output)
+    node.attach('p7')
+    await until('what was attached is published', () => state()?.state === 'Applied', 4000, agent.output)
+    node.unlink('p7')
+    node.attach('p7')
+    await until('the new one is published', () => node.passes('p7', 'egress'), 4000, agent.output)
+    expect(state()?.state).toBe('Applied')
+    node.unlink('p7')
+  })
+
   test('killed while traffic flows, it enforces as before; the next one adopts what is bound, counts and all', async () => {
     files.write([...web('p1'), policy('ping', { generation: 3 })])
     node.attach('p1')
