@@ -45,7 +45,7 @@ export type AgentProcess = {
 }
 
 export type ProcessOptions = {
-  readonly namespace?: string
+  readonly namespace?: string | undefined
   readonly before?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
 }
