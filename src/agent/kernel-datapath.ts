@@ -2,13 +2,13 @@
 import { existsSync, type FSWatcher, watch } from 'node:fs'
 import { Failure } from '#base/failure'
 import type { NodeMode } from '#enforce/node-view'
-import { openDatapath } from '#kernel/datapath'
+import { type HeldInterface, openDatapath } from '#kernel/datapath'
 import { foldersOf } from '#kernel/datapath-tables'
 import type { Native } from '#kernel/native'
 import { namespaceInode, ownNamespace } from '#kernel/network-namespace'
 import { readNodeMode } from '#kernel/node-mode'
 import { checkPreflight } from '#kernel/preflight'
-import { watchLinks } from '#kernel/rtnetlink'
+import { listInterfaces, watchLinks } from '#kernel/rtnetlink'
 import type { AgentDatapath } from './agent-datapath'
 import type { AgentLog } from './agent-log'
 import type { AgentOptions } from './agent-options'
@@ -25,7 +25,22 @@ export function openKernelDatapath({ folder, native }: KernelPlace): AgentDatapa
   checkPreflight({ folder, native: native() })
   const datapath = openDatapath({ folder, native: native() })
   const own = namespaceInode(ownNamespace)
-  return { ...datapath, isHere: ({ namespace }) => namespace === own }
+  const isHere = ({ namespace }: HeldInterface): boolean => namespace === own
+  return {
+    ...datapath,
+    isHere,
+    interfaces: () => withPresentNames(datapath.interfaces(), { native: native(), isHere }),
+  }
+}
+
+/** A row keeps the name that its interface was attached by; one that is renamed is looked for by its new name. */
+function withPresentNames(
+  held: readonly HeldInterface[],
+  { native, isHere }: { readonly native: Native; readonly isHere: (held: HeldInterface) => boolean },
+): readonly HeldInterface[] {
+  if (!held.some(isHere)) return held
+  const names = new Map(listInterfaces(native).map(({ index, name }) => [index, name]))
+  return held.map((one) => ({ ...one, name: (isHere(one) ? names.get(one.index) : undefined) ?? one.name }))
 }
 
 /** What the kernel holds goes on deciding, also where this process cannot open it. */
@@ -45,12 +60,19 @@ export function modeOfKernel({ folder, native }: KernelPlace): NodeMode {
 export function watchInterfaces({ folder, native }: KernelPlace, log: AgentLog): AgentOptions['interfaces'] {
   const folders = foldersOf(folder)
   return (wake) => {
-    const links = attempt(log, () =>
-      watchLinks(native(), (event) => {
-        if (event.kind === 'lost') wake({ mayBeGone: true })
-        else wake({ name: event.link.name, mayBeGone: event.kind === 'gone' })
-      }),
-    )
+    const links = attempt(log, () => {
+      const names = new Map(listInterfaces(native()).map(({ index, name }) => [index, name]))
+      return watchLinks(native(), (event) => {
+        if (event.kind === 'lost') return wake({ mayBeGone: true })
+        const { index, name } = event.link
+        const before = names.get(index)
+        if (event.kind === 'gone') names.delete(index)
+        else names.set(index, name)
+        // Whoever had it by its former name has it no more.
+        if (before !== undefined && before !== name) wake({ name: before, mayBeGone: false })
+        wake({ name, mayBeGone: event.kind === 'gone' })
+      })
+    })
     let pins: FSWatcher | undefined
     /** The folder is there once a datapath has been opened, and goes with its bpffs. */
     const watchPins = (): void => {

@@ -37,10 +37,12 @@ export type Memory = {
   tokens: ReadonlySet<bigint>
   /** By place. */
   readonly failures: Map<string, string>
+  /** By edge attachment and direction, why nothing is bound. */
+  closedGates: ReadonlyMap<string, string>
 }
 
 export function newMemory(): Memory {
-  return { book: new Map(), unreadable: new Set(), tokens: new Set(), failures: new Map() }
+  return { book: new Map(), unreadable: new Set(), tokens: new Set(), failures: new Map(), closedGates: new Map() }
 }
 
 export type InterfaceState = {
@@ -68,7 +70,8 @@ export function reconcile(facts: PassFacts): Pass {
   const done = carryOut(datapath, plan)
   learnNames(memory.book, plan, boundUids(boundAt, rows))
   sweepPins(facts, datapath)
-  noteWork(facts, done)
+  noteWork(facts, done, rows)
+  noteClosedGates(facts, plan)
   return finish(plan, done)
 }
 
@@ -139,12 +142,35 @@ function sweepPins({ now, log }: PassFacts, datapath: AgentDatapath): void {
   if (swept > 0) log.info({ pins: swept }, 'pins of what is bound nowhere are removed')
 }
 
-function noteWork({ memory, log }: PassFacts, { published, unbound, failures }: CarriedOut): void {
+function noteWork(
+  { memory, log }: PassFacts,
+  { published, unbound, failures }: CarriedOut,
+  rows: readonly NodeRow[],
+): void {
   if (published > 0 || unbound.length > 0) log.info({ published, unbound: unbound.length }, 'reconciled')
   for (const place of memory.failures.keys()) if (!failures.has(place)) memory.failures.delete(place)
   for (const [place, failure] of failures) {
     if (memory.failures.get(place) === failure) continue
     memory.failures.set(place, failure)
-    log.warn({ place, failure }, 'a step failed and is tried again')
+    const [slot, direction] = place.split(' ')
+    const row = rows.find((one) => String(one.slot) === slot)
+    log.warn({ interface: row?.name, direction, failure }, 'a step failed and is tried again')
   }
+}
+
+/** Edge links have no status: the log is where it is told why one has no policy. */
+function noteClosedGates({ memory, log }: PassFacts, { interfaces }: NodePlan): void {
+  const closed = new Map<string, string>()
+  for (const { wanted } of interfaces) {
+    const { kind, namespace, attachment, directions } = wanted
+    if (kind !== 'EdgeAttachment') continue
+    for (const direction of bothDirections) {
+      const one = directions[direction]
+      const name = `${namespace}/${attachment} ${direction}`
+      if (one.kind === 'nothing') closed.set(name, one.message)
+      if (one.kind !== 'nothing' || memory.closedGates.get(name) === one.message) continue
+      log.warn({ attachment: `${namespace}/${attachment}`, interface: wanted.interface, direction }, one.message)
+    }
+  }
+  memory.closedGates = closed
 }

@@ -94,7 +94,7 @@ export function findRow(name: string | undefined, rows: readonly NodeRow[]): Nod
   if (row === undefined) return `interface ${name} is not attached to the datapath yet`
   if (others.length === 0) return row
   const where = here.length > 0 ? '' : ' of other network namespaces'
-  return `${others.length + 1} interfaces${where} are attached by the name ${name}, and which one is meant cannot be told`
+  return `${others.length + 1} interfaces${where} are attached by the name ${name}, and which one is meant cannot be told; rename or detach the others`
 }
 
 function idle(direction: Direction, state: DirectionState): PlannedDirection {

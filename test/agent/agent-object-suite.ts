@@ -69,6 +69,7 @@ export function agentObjectSuite(makeKernel: () => NodeKernel): void {
     await world().set([edge({ isAdmitted: false }), ...others])
     expect([goes('egress'), goes('ingress')]).toEqual([false, false])
     expect(egress().uid).toBeUndefined()
+    expect(world().logged.filter((line) => line === 'the attachment is not Admitted')).toHaveLength(2)
     await world().set([edge(), ...others])
     expect([goes('egress'), goes('ingress')]).toEqual([true, true])
   })

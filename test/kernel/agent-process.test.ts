@@ -206,6 +206,20 @@ describeKernel('an agent’s process', () => {
     await until('it has started', () => idle.output().includes('traffic policy is off'), 20_000, idle.output)
     expect(node.pins()).toEqual(before)
   })
+
+  test('an interface that is renamed is the attachment’s that names it now', async () => {
+    files.write([...web('p8'), policy('ping', { generation: 4 })])
+    const agent = start(['--mode', 'enforce'])
+    node.attach('p8')
+    await until('it is published', () => state()?.policy?.generation === 4, 20_000, agent.output)
+    expect(runCommand(inside(node.host, ['ip', 'link', 'set', 'p8', 'name', 'p9'])).ok).toBe(true)
+    await until('the old name is nobody’s', () => state()?.state === 'Pending', 4000, agent.output)
+    expect(state()?.message).toMatch(/interface p8 is not attached/)
+    files.write([...web('p9'), policy('ping', { generation: 4 })])
+    await until('the new name is known', () => state()?.state === 'Applied', 4000, agent.output)
+    expect(agent.output().match(/"published":2/g)).toHaveLength(1)
+    runCommand(inside(node.host, ['ip', 'link', 'del', 'p9']))
+  })
 })
 
 describeKernel('policies that change under load', () => {
