@@ -109,12 +109,12 @@ describeKernel('an agent’s process', () => {
   })
 
   test('killed while traffic flows, it enforces as before; the next one adopts what is bound, counts and all', async () => {
-    files.write([...web('p1'), policy('ping', { generation: 3 })])
+    files.write([...web('p1'), policy('ping', { generation: 5 })])
     node.attach('p1')
     const first = start(['--mode', 'enforce'])
     await until(
       'the agent has started',
-      () => state()?.state === 'Applied' && first.output().includes('mode enforce'),
+      () => state()?.policy?.generation === 5 && first.output().includes('mode enforce'),
       20_000,
       first.output,
     )
