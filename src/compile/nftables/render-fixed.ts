@@ -70,7 +70,7 @@ function openSets(context: RenderContext): void {
   openSet(context, setNames.serviceNodePorts, { ...nodePort, comment: 'NodePort traffic' })
 }
 
-/** Node ports on loopback are not supported in this mode. */
+/** As kube-proxy's nftables mode, which serves no node port on loopback (pkg/proxy/nftables/proxier.go). */
 function openNodePortIps(context: RenderContext, address: string): void {
   const { nodePorts } = context
   if (nodePorts.kind === 'all') return

@@ -4,6 +4,7 @@ import { protocolNumbers } from '#compile/policy/cilium-policy-entry'
 import { lookUpPolicy, type PolicyLookup, packetKey } from '#compile/policy/cilium-policy-lookup'
 import { buildPolicyMap, type PolicyMap } from '#compile/policy/cilium-policy-map'
 import { type SubjectRules, type WantedRule, wantedEntries, wantedRules } from '#compile/policy/cilium-wanted-entries'
+import type { DropNumber } from '#trace/cilium-drop-reasons'
 import type { Decision } from './answer'
 import { hasPorts } from './port-match'
 import type { LanePoint } from './semantics'
@@ -22,24 +23,14 @@ type CaseMaps = { readonly open: PolicyMap; readonly closed: PolicyMap }
 /** What happens to a packet by one map: `drop` is the reason's number. */
 export type CiliumFate =
   | { readonly kind: 'allowed'; readonly lookup?: PolicyLookup; readonly why?: CiliumExemption }
-  | { readonly kind: 'dropped'; readonly drop: number; readonly lookup?: PolicyLookup }
+  | { readonly kind: 'dropped'; readonly drop: DropNumber; readonly lookup?: PolicyLookup }
   /** Whether it passes depends on the code of ICMP, which is not told. */
-  | { readonly kind: 'depends-on-code'; readonly drop: number; readonly lookup?: PolicyLookup }
+  | { readonly kind: 'depends-on-code'; readonly drop: DropNumber; readonly lookup?: PolicyLookup }
   /** Allowed once both ends have authenticated, dropped with 189 until then. */
   | { readonly kind: 'authenticates'; readonly lookup: PolicyLookup }
 
 /** Why policy is not asked, or not obeyed. */
 export type CiliumExemption = 'fragmentation-needed' | 'audit'
-
-export const dropReasons = {
-  133: 'Policy denied',
-  157: 'IP fragmentation not supported',
-  170: 'Encapsulation traffic is prohibited',
-  181: 'Policy denied by denylist',
-  189: 'Authentication required',
-} as const
-
-export type DropReason = keyof typeof dropReasons
 
 export function caseOf(subject: SubjectRules, peer: PeerIdentity): CiliumCase {
   const rules = wantedRules(subject, peer)

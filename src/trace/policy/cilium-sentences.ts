@@ -4,8 +4,9 @@ import type { EntryOrigin, PolicyEntry } from '#compile/policy/cilium-policy-ent
 import type { PolicyLookup } from '#compile/policy/cilium-policy-lookup'
 import { isEnforced } from '#compile/policy/cilium-wanted-entries'
 import type { CompiledPolicy } from '#compile/policy/policy-rule'
+import { type DropNumber, dropReason } from '#trace/cilium-drop-reasons'
 import type { PolicyReason } from './answer'
-import { type CiliumCase, type CiliumFate, type DropReason, dropReasons } from './cilium-case'
+import type { CiliumCase, CiliumFate } from './cilium-case'
 import { readPlainly } from './cilium-plain'
 import { describeParty, describePoint, describePolicy, describeRule } from './describe-policy'
 import type { Lane, LanePoint } from './semantics'
@@ -79,7 +80,7 @@ function notEnforced({ subject }: CiliumCase, { subject: who, direction }: Lane)
   return `the policies that select ${name} for ${direction} do not close it (enableDefaultDeny is false), so that what none of them denies is allowed`
 }
 
-function reasonOfDrop({ lane, at, one }: CaseView, drop: number, lookup: PolicyLookup | undefined): PolicyReason {
+function reasonOfDrop({ lane, at, one }: CaseView, drop: DropNumber, lookup: PolicyLookup | undefined): PolicyReason {
   const code = `cilium.drop-${drop}`
   const end = `dropped with ${printDrop(drop)}`
   if (drop === 181 && lookup !== undefined) {
@@ -197,8 +198,8 @@ export function sideOf({ direction, peer }: Lane): string {
   return `${direction === 'ingress' ? 'from' : 'to'} ${describeParty(peer.party)}`
 }
 
-export function printDrop(drop: number): string {
-  return `${drop} (${dropReasons[drop as DropReason] ?? 'unknown'})`
+export function printDrop(drop: DropNumber): string {
+  return `${drop} (${dropReason(drop).name})`
 }
 
 function placeOf(origin: EntryOrigin | undefined): Pick<PolicyReason, 'object' | 'origin' | 'path'> {
