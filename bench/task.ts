@@ -21,8 +21,11 @@ import { parseManifestText } from '#manifests/parse-text'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import type { Pod } from '#model/pod'
+import type { Service } from '#model/service'
 import { prepareCilium } from '#trace/cilium/cilium-net'
 import { walkCilium } from '#trace/cilium/walk-cilium'
+import { journeyWorld } from '#trace/journey/journey-world'
+import { walkJourney } from '#trace/journey/walk-journey'
 import { decide } from '#trace/policy/decide'
 import { kubernetesSemantics } from '#trace/policy/k8s-semantics'
 import { classOf, type PolicyWorld, preparePolicies } from '#trace/policy/world'
@@ -68,6 +71,13 @@ if (step === 'maps') {
   walks()
   const count = timed('paths', walks)
   times.path = (times.paths ?? 0) / count
+  for (const datapath of ['iptables', 'nftables'] as const) {
+    const services = [...cluster.services.values()]
+    const journeys = journeysTo(cluster, slices, datapath)
+    journeys(services.slice(0, 500))
+    const made = timed('journeys', () => journeys(services.slice(500)))
+    times[datapath] = (times.journeys ?? 0) / made
+  }
 }
 
 if (step === 'policies') {
@@ -140,6 +150,32 @@ function pathsBetween(cluster: Cluster, slices: readonly EndpointSlice[]): () =>
       }
     }
     return count
+  }
+}
+
+/** A pod to each of the Services and back, all of their endpoints walked; the sending node's rules are computed for each. */
+function journeysTo(
+  cluster: Cluster,
+  slices: readonly EndpointSlice[],
+  datapath: 'iptables' | 'nftables',
+): (services: readonly Service[]) => number {
+  const settings = { detectLocal: { kind: 'ClusterCIDR', cidrs: ['10.16.0.0/12'] } } as const
+  const world = journeyWorld({ cluster, slices, datapath, settings, seed: 1 })
+  const pods = [...cluster.pods.values()].filter(({ nodeName }) => nodeName === 'node-1')
+  const any: Ip = { family: 'ipv4', words: [0] }
+  return (services) => {
+    for (const [index, { clusterIPs }] of services.entries()) {
+      const pod = pods[index % pods.length]
+      walkJourney(world, {
+        source: { ip: parseIp(pod?.podIPs[0] ?? '') ?? any, ...(pod !== undefined && { pod }), node: 'node-1' },
+        destination: { ip: parseIp(clusterIPs[0] ?? '') ?? any },
+        protocol: 'TCP',
+        sourcePort: 43210,
+        port: 80,
+        isReplyWanted: true,
+      })
+    }
+    return services.length
   }
 }
 

@@ -3,7 +3,11 @@ import type { Rule, Ruleset } from '#compile/iptables/rule'
 import { parseMaskedAddress } from './masked-address'
 import type { Route } from './world'
 
+const found = new WeakMap<Ruleset, readonly Route[]>()
+
 export function findRoutes(ruleset: Ruleset): readonly Route[] {
+  const known = found.get(ruleset)
+  if (known !== undefined) return known
   const routes: Route[] = []
   for (const [table, chain] of [
     ['nat', 'POSTROUTING'],
@@ -14,6 +18,7 @@ export function findRoutes(ruleset: Ruleset): readonly Route[] {
       if (route !== undefined) routes.push(route)
     }
   }
+  found.set(ruleset, routes)
   return routes
 }
 

@@ -38,16 +38,25 @@ function natPriority(hook: Hook): number {
 }
 
 export function iptablesEntries(rulesets: readonly IptablesRuleset[]): readonly HookEntry[] {
+  return rulesets.flatMap((ruleset) => {
+    const known = hung.get(ruleset) ?? hangRuleset(ruleset)
+    hung.set(ruleset, known)
+    return known
+  })
+}
+
+/** Many packets are walked through one ruleset. */
+const hung = new WeakMap<IptablesRuleset, readonly HookEntry[]>()
+
+function hangRuleset(ruleset: IptablesRuleset): readonly HookEntry[] {
   const entries: HookEntry[] = []
-  for (const ruleset of rulesets) {
-    for (const table of ruleset.tables.values()) {
-      for (const hook of hooks) {
-        const chain = table.chains.get(hook)
-        const priority = iptablesPriority(table.name, hook, ruleset.variant === 'legacy')
-        if (chain === undefined || priority === undefined) continue
-        const walk: HookEntry['walk'] = (entryWalk, path) => walkBaseChain({ ...entryWalk, hook, table }, chain, path)
-        entries.push({ hook, priority, table: table.name, isNat: table.name === 'nat', walk })
-      }
+  for (const table of ruleset.tables.values()) {
+    for (const hook of hooks) {
+      const chain = table.chains.get(hook)
+      const priority = iptablesPriority(table.name, hook, ruleset.variant === 'legacy')
+      if (chain === undefined || priority === undefined) continue
+      const walk: HookEntry['walk'] = (entryWalk, path) => walkBaseChain({ ...entryWalk, hook, table }, chain, path)
+      entries.push({ hook, priority, table: table.name, isNat: table.name === 'nat', walk })
     }
   }
   return entries

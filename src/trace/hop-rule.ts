@@ -26,9 +26,15 @@ const families: readonly TableFamily[] = ['ip', 'ip6', 'inet', 'arp', 'bridge', 
 
 /** What a rule asks for, in words; an nftables rule says it itself. */
 export function describeRule(rule: HopRule, table?: string): string {
-  if (isIptablesRule(rule)) return describeIptables(rule)
+  if (isIptablesRule(rule)) {
+    const known = described.get(rule) ?? describeIptables(rule)
+    described.set(rule, known)
+    return known
+  }
   return `it says ${textOfRule(rule, table)?.trim()}`
 }
+
+const described = new WeakMap<IptablesRule, string>()
 
 /** Whether the rule is for one destination or port: such a rule names the Service. */
 export function asksDestination(rule: HopRule): boolean {

@@ -80,8 +80,10 @@ export type Memory = (question: Question) => boolean | undefined
 
 export type UsualWalk = {
   readonly outcomes: readonly Outcome[]
-  /** `unknown` where a fact of the node decides that the input does not tell. */
-  readonly verdict: Verdict
+  /** A fact of the node decides that the input does not tell, or a rule that cannot be decided. */
+  readonly isUnknown: boolean
+  /** Made when asked for: most walks go on to the next node. */
+  readonly verdict: () => Verdict
 }
 
 /** The ways of one packet of which all is known: several only where the kernel chooses at random. */
@@ -94,9 +96,14 @@ export function walkUsual(input: RulesetTraceInput, memory: Memory): UsualWalk {
     answers.every(({ question, answer }) => answer === (memory(question) ?? question.usual)),
   )
   const notes = { untouched: () => serviceNotes(rulesets, input.packet) }
-  const isUndecided = undecidedGroups(groupOutcomes(all)).length > 0
-  const { verdict } = isUndecided ? judgeMain(groupOutcomes(all), notes) : judge(leaves, notes)
-  return { outcomes: leaves.map(({ outcome }) => outcome), verdict }
+  const isSplit = all.some(({ path }) => path.answers !== undefined)
+  const isUndecided = isSplit && undecidedGroups(groupOutcomes(all)).length > 0
+  const outcomes = leaves.map(({ outcome }) => outcome)
+  return {
+    outcomes,
+    isUnknown: isUndecided || outcomes.some(({ kind }) => kind === 'unknown'),
+    verdict: () => (isUndecided ? judgeMain(groupOutcomes(all), notes) : judge(leaves, notes)).verdict,
+  }
 }
 
 function worldOf(input: RulesetTraceInput, rulesets: readonly Ruleset[]): World {

@@ -80,8 +80,15 @@ function walkChain(walk: TableWalk, frame: Frame, start: Path): WalkResult {
   return { live, done }
 }
 
+const markTests = new WeakMap<Rule, boolean>()
+
 function testsMark(rule: Rule): boolean {
-  return rule.clauses.some((clause) => clause.kind === 'match' && clause.name === 'mark')
+  let tests = markTests.get(rule)
+  if (tests === undefined) {
+    tests = rule.clauses.some((clause) => clause.kind === 'match' && clause.name === 'mark')
+    markTests.set(rule, tests)
+  }
+  return tests
 }
 
 type Step = { readonly rule: Rule; readonly path: Path }

@@ -41,13 +41,18 @@ export class SavedRule implements Rule {
   }
 
   private get parse(): RuleParse {
-    if (latest?.text !== this.text) latest = { text: this.text, parse: parseRuleLine(this.text).parse }
-    return latest.parse
+    const known = recent.get(this.text)
+    if (known !== undefined) return known
+    const { parse } = parseRuleLine(this.text)
+    if (recent.size >= mostRecent) recent.clear()
+    recent.set(this.text, parse)
+    return parse
   }
 }
 
-/** A rule is asked several things in a row; keeping what every rule of a large dump says would fill the memory. */
-let latest: { readonly text: string; readonly parse: RuleParse } | undefined
+/** The rules of one walk are asked again and again; keeping what every rule of a large dump says would fill the memory. */
+const recent = new Map<string, RuleParse>()
+const mostRecent = 2000
 
 /** The target of any rule, without parsing one that was read. */
 export function targetOf(rule: Rule): string | undefined {

@@ -25,7 +25,7 @@ export type Crossing = {
   readonly after: Flight
   /** Where the source was replaced: why it is that one. */
   readonly sourceNote?: string
-  readonly verdict: Verdict
+  readonly verdict: () => Verdict
   readonly tracked?: Tracked
 }
 
@@ -42,7 +42,7 @@ export function crossNode(input: CrossInput): readonly Crossing[] {
   const { world, node, way, flight, state, memory } = input
   const rules = world.rulesOf(node, flight)
   const tracked = findTracked(state, node, flight)
-  const { outcomes, verdict } = walkUsual(
+  const { outcomes, isUnknown, verdict } = walkUsual(
     {
       ...traced(rules, tracked?.translated.destination ?? flight.destination, input),
       isLocalSource: way === 'process',
@@ -54,7 +54,7 @@ export function crossNode(input: CrossInput): readonly Crossing[] {
     const hops = flattenHops([{ ...path, share: 1 }])
     const end = endOf(input, outcome, tracked)
     return {
-      kind: verdict.kind === 'unknown' ? 'unknown' : outcome.kind,
+      kind: isUnknown ? 'unknown' : outcome.kind,
       ...(outcome.delivered !== undefined && { delivered: outcome.delivered }),
       share: path.share,
       hops,

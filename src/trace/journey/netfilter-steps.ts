@@ -97,7 +97,7 @@ function changesOf(before: Flight, after: Flight): readonly HeaderChange[] {
 
 function stopped({ kind, verdict }: Crossing): { readonly did: string; readonly because: string } {
   const words = { dropped: 'dropped', rejected: 'rejected', unknown: 'not known', delivered: '' }
-  return { did: words[kind], because: verdict.because[0].sentence }
+  return { did: words[kind], because: verdict().because[0].sentence }
 }
 
 function passed(

@@ -52,6 +52,7 @@ function flightOf(tuple: ConntrackTuple, like: Flight): Flight | undefined {
 }
 
 export function findTracked(state: NodeState, node: string, flight: Flight): Tracked | undefined {
+  if (state.size === 0) return undefined
   const found = state.get(`${node} ${packetProtocol(flight)} ${keyOf(tupleOf(flight))}`)
   if (found === undefined) return undefined
   const { held, isReply } = found

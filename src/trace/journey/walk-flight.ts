@@ -80,7 +80,7 @@ function afterNode(walk: FlightWalk, standing: Standing, { crossing, isSplit }: 
   const isReplyTracked = crossing.tracked?.isReply === true
   if (crossing.kind !== 'delivered' || crossing.delivered === 'local') {
     const steps = [...moved.steps, ...mark(hooks.after)]
-    if (crossing.kind !== 'delivered') return [stop({ ...moved, steps }, crossing.verdict)]
+    if (crossing.kind !== 'delivered') return [stop({ ...moved, steps }, crossing.verdict())]
     return [atProcess(world, { ...keep(moved, crossing), steps }, { after: crossing.after, mark })]
   }
   const moving = { ...flight, destination: crossing.after.destination, port: crossing.after.port }
