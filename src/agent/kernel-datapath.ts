@@ -1,5 +1,5 @@
 /** The kernel's datapath as the agent opens it, and word of interfaces that come and go beside it. */
-import { existsSync, type FSWatcher, watch } from 'node:fs'
+import { type FSWatcher, statSync, watch } from 'node:fs'
 import { Failure } from '#base/failure'
 import type { NodeMode } from '#enforce/node-view'
 import { type HeldInterface, openDatapath } from '#kernel/datapath'
@@ -73,30 +73,40 @@ export function watchInterfaces({ folder, native }: KernelPlace, log: AgentLog):
         wake({ name, mayBeGone: event.kind === 'gone' })
       })
     })
-    let pins: FSWatcher | undefined
-    /** The folder is there once a datapath has been opened, and goes with its bpffs. */
+    let pins: { readonly watcher: FSWatcher; readonly of: string } | undefined
+    const forget = (): void => {
+      pins?.watcher.close()
+      pins = undefined
+    }
+    /** The folder is there once a datapath has been opened, goes with its bpffs, and is another one when that comes again. */
     const watchPins = (): void => {
-      if (pins !== undefined || !existsSync(folders.links)) return
-      const watcher = watchFolder(folders.links, () => {
-        if (!existsSync(folders.links)) forget()
-        // What is attached anew may have the name of one that went where nobody hears of it.
-        wake({ mayBeGone: true })
-      })
-      const forget = (): void => {
-        watcher?.close()
-        pins = undefined
-      }
-      watcher?.on('error', forget)
-      pins = watcher
+      const of = identityOf(folders.links)
+      if (of === pins?.of) return
+      forget()
+      // What is attached anew may have the name of one that went where nobody hears of it.
+      const watcher = of === undefined ? undefined : watchFolder(folders.links, () => wake({ mayBeGone: true }))
+      if (of === undefined || watcher === undefined) return
+      watcher.on('error', forget)
+      pins = { watcher, of }
     }
     watchPins()
     return {
       refresh: watchPins,
       close() {
         links?.close()
-        pins?.close()
+        forget()
       },
     }
+  }
+}
+
+/** Numbers of inodes repeat on another mount. */
+function identityOf(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path)
+    return `${dev} ${ino}`
+  } catch {
+    return undefined
   }
 }
 

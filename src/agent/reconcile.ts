@@ -39,10 +39,19 @@ export type Memory = {
   readonly failures: Map<string, string>
   /** By edge attachment and direction, why nothing is bound. */
   closedGates: ReadonlyMap<string, string>
+  /** Why not everything is pinned, and what to do. */
+  lostPins: string | undefined
 }
 
 export function newMemory(): Memory {
-  return { book: new Map(), unreadable: new Set(), tokens: new Set(), failures: new Map(), closedGates: new Map() }
+  return {
+    book: new Map(),
+    unreadable: new Set(),
+    tokens: new Set(),
+    failures: new Map(),
+    closedGates: new Map(),
+    lostPins: undefined,
+  }
 }
 
 export type InterfaceState = {
@@ -60,10 +69,11 @@ export type Pass = {
 export function reconcile(facts: PassFacts): Pass {
   const { wanted, datapath, why, memory } = facts
   if (datapath === undefined) return finish(planWithoutDatapath(wanted, why), nothingDone)
+  restorePins(facts, datapath)
   dropGone(facts, datapath)
   const rows = readRows(datapath)
   holdNew(facts, datapath, rows)
-  const boundAt = askOnce(datapath, facts.isResync ? datapath.lostPins() : [])
+  const boundAt = askOnce(datapath)
   noteUnreadable(facts, boundAt, rows)
   const { isPartial, isResync } = facts
   const plan = planNode(wanted, { rows, boundAt, isPartial, isResync })
@@ -72,15 +82,34 @@ export function reconcile(facts: PassFacts): Pass {
   sweepPins(facts, datapath)
   noteWork(facts, done, rows)
   noteClosedGates(facts, plan)
-  return finish(plan, done)
+  return finish(plan, done, memory.lostPins)
+}
+
+/** What lost its pin would be lost with this process: it is pinned again, or told until it is. */
+function restorePins({ memory, isResync, looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
+  const before = memory.lostPins
+  const { pins, trouble } = datapath.restorePins(isResync || looksForGone || before !== undefined)
+  memory.lostPins = trouble
+  if (trouble !== undefined && trouble !== before) log.error(trouble)
+  if (trouble === undefined && before !== undefined) log.info('everything is pinned again')
+  if (pins > 0) log.warn({ pins }, 'pins that were gone are made again, of what is held')
 }
 
 const nothingDone: CarriedOut = { published: 0, unbound: [], failures: new Map() }
 
-function finish(plan: NodePlan, { failures }: CarriedOut): Pass {
-  const states = plan.interfaces.map((one) => ({ wanted: one.wanted, directions: settle(one, failures) }))
+function finish(plan: NodePlan, { failures }: CarriedOut, lostPins?: string): Pass {
+  const states = plan.interfaces.map((one) => {
+    const directions = settle(one, failures)
+    return { wanted: one.wanted, directions: lostPins === undefined ? directions : warn(directions, lostPins) }
+  })
   const isWaiting = plan.interfaces.some(({ wanted, row }) => row === undefined && wanted.takenBy === undefined)
-  return { plan, states, isReady: !isWaiting && failures.size === 0 }
+  return { plan, states, isReady: !isWaiting && failures.size === 0 && lostPins === undefined }
+}
+
+/** It is applied and decides, and would not outlive the agent. */
+function warn(directions: InterfaceState['directions'], message: string): InterfaceState['directions'] {
+  const told = (one: DirectionState): DirectionState => (one.state === 'Applied' ? { ...one, message } : one)
+  return { ingress: told(directions.ingress), egress: told(directions.egress) }
 }
 
 function dropGone({ looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
@@ -92,7 +121,7 @@ function dropGone({ looksForGone, log }: PassFacts, datapath: AgentDatapath): vo
 function holdNew({ memory }: PassFacts, datapath: AgentDatapath, rows: readonly NodeRow[]): void {
   const { tokens } = memory
   memory.tokens = new Set(rows.map(({ token }) => token))
-  if (rows.some(({ token }) => !tokens.has(token))) datapath.hold()
+  if (memory.lostPins === undefined && rows.some(({ token }) => !tokens.has(token))) datapath.hold()
 }
 
 function readRows(datapath: AgentDatapath): readonly NodeRow[] {
@@ -102,19 +131,14 @@ function readRows(datapath: AgentDatapath): readonly NodeRow[] {
   })
 }
 
-type BoundNow = Published & { readonly isPinLost: boolean }
-type BoundAt = (place: Place) => BoundNow | undefined
+type BoundAt = (place: Place) => Published | undefined
 
 /** Each question is a call to the kernel, and nothing changes before the plan is made. */
-function askOnce(datapath: AgentDatapath, lostPins: readonly Place[]): BoundAt {
-  const lost = new Set(lostPins.map(placeName))
-  const known = new Map<string, BoundNow | undefined>()
+function askOnce(datapath: AgentDatapath): BoundAt {
+  const known = new Map<string, Published | undefined>()
   return (place) => {
     const name = placeName(place)
-    if (!known.has(name)) {
-      const published = datapath.published(place)
-      known.set(name, published === undefined ? undefined : { ...published, isPinLost: lost.has(name) })
-    }
+    if (!known.has(name)) known.set(name, datapath.published(place))
     return known.get(name)
   }
 }

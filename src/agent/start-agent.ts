@@ -126,7 +126,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
   loop.wake()
   return {
-    trouble: () => (holder.datapath() === undefined ? holder.why() : (loop.trouble() ?? stepTrouble())),
+    trouble: () =>
+      holder.datapath() === undefined ? holder.why() : (loop.trouble() ?? memory.lostPins ?? stepTrouble()),
     view: () => {
       const datapath = holder.datapath()
       const missed = (): void => {

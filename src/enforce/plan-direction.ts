@@ -7,8 +7,6 @@ import type { Wanted } from './wanted-node'
 export type Bound = {
   /** Absent where it cannot be read, as its pin was lost before this process began. */
   readonly snapshot?: Snapshot
-  /** It has lost its pin since: the next process could not read it. */
-  readonly isPinLost?: boolean
 }
 
 /** The interface's row in the datapath, and what is bound to the direction. */
@@ -79,20 +77,18 @@ function planPolicy(wanted: WantedPolicy, own: Bound | undefined, isPartial: boo
   }
   const isSame = before?.policyUid === uid
   const isGeneration = isSame && before.generation === generation
-  const isEqual = isGeneration && holdsContent(before, compiled)
-  if (isEqual && own?.isPinLost !== true) return { step: { do: 'nothing' }, outcome: () => applied }
+  if (isGeneration && holdsContent(before, compiled)) return { step: { do: 'nothing' }, outcome: () => applied }
   const step: Step = {
     do: 'publish',
     compiled,
-    startsAtZero: isGeneration && !isEqual && !isUnnumbered,
+    startsAtZero: isGeneration && !isUnnumbered,
     onFailure: isSame ? 'keep' : 'unbind',
   }
   const kept = isSame ? { policy: { name, uid, generation: before.generation } } : {}
   return {
     step,
-    // A pin that cannot be made anew takes nothing from what is in force.
     outcome: (failure) =>
-      failure === undefined || isEqual
+      failure === undefined
         ? applied
         : { state: 'Failed', ...kept, message: `generation ${generation} cannot be installed: ${failure}` },
   }

@@ -14,6 +14,7 @@ export const commands = {
   pin: { number: 6, size: 16 },
   openPin: { number: 7, size: 16 },
   testRun: { number: 10, size: 80 },
+  programById: { number: 13, size: 12 },
   mapById: { number: 14, size: 12 },
   objectInfo: { number: 15, size: 16 },
   programQuery: { number: 16, size: 64 },

@@ -15,13 +15,18 @@ export function attachByClsact(interfaceName: string, hook: Hook, pinPath: strin
 
 /** Whether our filter is there and runs that program: an interface made anew under its name has none. */
 export function hasFilter(interfaceName: string, hook: Hook, programId: number): boolean {
+  return filterProgram(interfaceName, hook) === programId
+}
+
+/** The id of the program in our place; undefined where there is no filter in it. */
+export function filterProgram(interfaceName: string, hook: Hook): number | undefined {
   const done = spawnSync('tc', ['-j', 'filter', 'show', 'dev', interfaceName, hook], {
     encoding: 'utf8',
     env: environment,
   })
-  if (done.status !== 0 || done.stdout.trim() === '') return false
+  if (done.status !== 0 || done.stdout.trim() === '') return undefined
   const filters = JSON.parse(done.stdout) as readonly Filter[]
-  return filters.some(({ options }) => options?.handle === place.at(-1) && options?.prog?.id === programId)
+  return filters.find(({ options }) => options?.handle === place.at(-1))?.options?.prog?.id
 }
 
 type Filter = { readonly options?: { readonly handle?: string; readonly prog?: { readonly id?: number } } }

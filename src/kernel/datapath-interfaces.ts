@@ -10,12 +10,14 @@ import type { Bpf } from './bpf-sys'
 import { listPins, openPin, pin, unpin } from './bpffs'
 import { attachByClsact, detachByClsact, hasFilter } from './clsact'
 import type { Folders, Tables } from './datapath-tables'
+import type { HeldAttachments } from './held-attachments'
 import { createLink, detachLink, type Hook, hasTcx, type LinkInfo, queryHook, readLink } from './links'
 import { type BpfMap, lookUp, numberKey, remove, update } from './maps'
 import type { Native } from './native'
 import { findNamespace, insideNamespace, namespaceInode, ownNamespace } from './network-namespace'
 import { closeProgram, type LoadedProgram, loadProgram, readProgramInfo } from './programs'
 import { listInterfaces, type NetworkInterface } from './rtnetlink'
+import { dispatchName, hasStrangeFilter, hasStrangers, refuseStrangers } from './strangers'
 
 export type HeldInterface = {
   readonly slot: number
@@ -114,6 +116,7 @@ function findHere(native: Native, { name, namespacePath }: Sought): NetworkInter
 type Found = { readonly link: NetworkInterface; readonly namespace: bigint }
 
 function attachNew(tools: InterfaceTools, request: AttachRequest, { link, namespace }: Found): HeldInterface {
+  if (hasStrangers(tools, link)) throw refuseStrangers(link.name)
   const slot = freeSlot(tools)
   const { side, vpc = 0 } = request
   const held = { slot, token: randomToken(), name: link.name, index: link.index, namespace, side, vpc }
@@ -153,6 +156,7 @@ function attachDirection(tools: InterfaceTools, held: HeldInterface, wanted: Dir
       return
     }
     const path = join(folders.programs, name)
+    if (hasStrangeFilter(tools, link.name, hook)) throw refuseStrangers(link.name)
     unpin(path)
     pin(bpf, program.fd, path)
     attachByClsact(link.name, hook, path)
@@ -163,7 +167,7 @@ function attachDirection(tools: InterfaceTools, held: HeldInterface, wanted: Dir
 
 function loadDispatch({ bpf, tables }: InterfaceTools, slot: number, programNumber: number): LoadedProgram {
   const fdOf = (name: string): number => tables[name as keyof Tables].fd
-  return loadProgram(bpf, 'tp_dispatch', dispatchProgram(slot, programNumber), fdOf)
+  return loadProgram(bpf, dispatchName, dispatchProgram(slot, programNumber), fdOf)
 }
 
 /** Its programs, what was bound to it and its row go; without programs nothing is decided any more. */
@@ -206,47 +210,29 @@ function whereItLives<T>(native: Native, held: HeldInterface, work: (name: strin
   })
 }
 
-/** Whether both hooks still have their programs: a pinned link or program outlives its interface. */
-export function isAttached(tools: InterfaceTools, held: HeldInterface): boolean {
+/**
+ * Whether both hooks still have their programs: a pinned link or program outlives its interface. What is held by
+ * descriptor counts where its pin is gone.
+ */
+export function isAttached(tools: InterfaceTools, held: HeldInterface, byDescriptor?: HeldAttachments): boolean {
   const { bpf, folders } = tools
   return directions.every((hook) => {
-    const link = linkOf(tools, held.slot, hook)
+    const name = pinName(held.slot, hook)
+    const heldLink = byDescriptor?.links.get(name)
+    const link = linkOf(tools, held.slot, hook) ?? (heldLink && readLink(bpf, heldLink.fd))
     // Another index than the row's is that of another namespace, which the interface was moved to.
     if (link !== undefined) return link.interfaceIndex !== 0
-    const programFd = openPin(bpf, join(folders.programs, pinName(held.slot, hook)))
-    if (programFd === undefined) return false
-    const { id } = readProgramInfo(bpf, programFd)
-    closeSync(programFd)
-    return whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
+    const id = programIdAt(bpf, join(folders.programs, name)) ?? byDescriptor?.programs.get(name)?.id
+    return id !== undefined && whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
   })
 }
 
-/** By pin name. */
-export type HeldLinks = Map<string, { readonly fd: number; readonly id: number }>
-
-/**
- * Descriptors of all links that are pinned: while they are open the programs stay attached, whatever becomes of the
- * bpffs. A slot that was given to another interface has another link under its name.
- */
-export function holdLinks({ bpf, folders }: InterfaceTools, known: HeldLinks): void {
-  const pinned = listPins(folders.links)
-  for (const name of pinned) {
-    const fd = openPin(bpf, join(folders.links, name))
-    if (fd === undefined) continue
-    const { id } = readLink(bpf, fd)
-    const before = known.get(name)
-    if (before?.id === id) {
-      closeSync(fd)
-      continue
-    }
-    if (before !== undefined) closeSync(before.fd)
-    known.set(name, { fd, id })
-  }
-  for (const [name, { fd }] of known) {
-    if (pinned.includes(name)) continue
-    closeSync(fd)
-    known.delete(name)
-  }
+function programIdAt(bpf: Bpf, path: string): number | undefined {
+  const fd = openPin(bpf, path)
+  if (fd === undefined) return undefined
+  const { id } = readProgramInfo(bpf, fd)
+  closeSync(fd)
+  return id
 }
 
 type InterfaceRows = Pick<InterfaceTools, 'bpf'> & { readonly tables: Pick<Tables, 'interfaces'> }

@@ -1,16 +1,17 @@
 /** Publishing: rows, snapshot, pin, swap, then the old pin and rows; each step may fail and leaves the old state whole. */
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { numberRows } from '#compile/traffic-policy/datapath-maps'
 import type { Action, Direction, Entry } from '#compile/traffic-policy/entry'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
-import { listPins, unpin } from './bpffs'
+import { listPins, openPin, pin, unpin } from './bpffs'
 import { createRowPool, type RowPool } from './counter-rows'
 import { listHeld } from './datapath-interfaces'
 import {
   bindPrepared,
   boundMapId,
-  closePrepared,
+  dropPrepared,
   type Place,
   type Prepared,
   pinNameOf,
@@ -46,13 +47,14 @@ export type Publisher = {
   readonly publish: (requests: readonly PublishRequest[]) => readonly Published[]
   readonly unbind: (place: Place) => void
   readonly published: (place: Place) => Published | undefined
-  /** Where what is bound has no pin any more, so that the next process could not read it. */
-  readonly lostPins: () => readonly Place[]
+  /** Pins what is bound and has lost its pin, so that the next process can read it; tells how many. */
+  readonly repin: () => number
   /** Removes pins of what is bound nowhere; tells how many. */
   readonly sweep: () => number
   /** The same at the first call, and later once five minutes are over; `now` is in milliseconds of any clock. */
   readonly sweepWhenDue: (now: number) => number
   readonly freeRows: () => number
+  readonly close: () => void
 }
 
 const sweepMilliseconds = 5 * 60_000
@@ -61,17 +63,19 @@ const directions: readonly Direction[] = ['ingress', 'egress']
 
 export function publisherOf(tools: SnapshotTools): Publisher {
   const rows = createRowPool(tools.bpf, tools.tables)
-  const bound = adopt(tools, rows)
+  const descriptors: State['descriptors'] = new Map()
+  const bound = adopt(tools, { rows, descriptors })
+  const state: State = { rows, bound, descriptors }
   const sweep = (): number => sweepPins(tools, new Set([...bound.values()].map(({ mapId }) => mapId)))
   let sweptAt: number | undefined
   return {
-    publish: (requests) => publish(tools, { rows, bound }, requests),
+    publish: (requests) => publish(tools, state, requests),
     unbind(place) {
       unbind(tools, place)
-      forget(tools, { rows, bound }, place)
+      forget(tools, state, place)
     },
-    published: (place) => lookAgain(tools, { rows, bound }, place),
-    lostPins: () => listLost(tools, bound),
+    published: (place) => lookAgain(tools, state, place),
+    repin: () => repin(tools, state),
     sweep,
     sweepWhenDue(now) {
       if (sweptAt !== undefined && now - sweptAt < sweepMilliseconds) return 0
@@ -79,20 +83,31 @@ export function publisherOf(tools: SnapshotTools): Publisher {
       return sweep()
     },
     freeRows: rows.free,
+    close() {
+      for (const fd of descriptors.values()) closeSync(fd)
+      descriptors.clear()
+    },
   }
 }
 
-type State = { readonly rows: RowPool; readonly bound: Map<string, Published> }
+type State = {
+  readonly rows: RowPool
+  readonly bound: Map<string, Published>
+  /** Of what is bound, by the id of its map: it is pinned by them again should its pin be lost. */
+  readonly descriptors: Map<number, number>
+}
 
 /** After a restart: what is bound goes on, and its rows with it, where a pin of the same map tells of them. */
-function adopt(tools: SnapshotTools, rows: RowPool): Map<string, Published> {
+function adopt(tools: SnapshotTools, { rows, descriptors }: Omit<State, 'bound'>): Map<string, Published> {
   const pins = readPins(tools)
   const bound = new Map<string, Published>()
   for (const { slot } of listHeld(tools)) {
     for (const direction of directions) {
       const mapId = boundMapId(tools, { slot, direction })
       if (mapId === undefined) continue
-      const snapshot = pins.get(mapId)?.snapshot
+      const { snapshot, pinName } = pins.get(mapId) ?? {}
+      const fd = pinName === undefined ? undefined : openPin(tools.bpf, join(tools.folders.snapshots, pinName))
+      if (fd !== undefined) descriptors.set(mapId, fd)
       bound.set(nameOf({ slot, direction }), {
         slot,
         direction,
@@ -131,14 +146,11 @@ function publish(tools: SnapshotTools, state: State, requests: readonly PublishR
     bindPrepared(tools, prepared)
   } catch (error) {
     for (const one of prepared) restore(tools, state, one)
-    for (const one of prepared) closePrepared(tools, one, false)
+    for (const one of prepared) dropPrepared(tools, one)
     state.rows.release(taken)
     throw error
   }
-  return prepared.map((one) => {
-    closePrepared(tools, one, true)
-    return replace(tools, state, one)
-  })
+  return prepared.map((one) => replace(tools, state, one))
 }
 
 /** A swap of many may have failed after some: those go back to what they had, or to nothing, which denies. */
@@ -185,8 +197,11 @@ function keyOf({ nameHash, action }: { readonly nameHash: bigint; readonly actio
   return `${nameHash} ${action}`
 }
 
-function replace(tools: SnapshotTools, { rows, bound }: State, one: Prepared): Published {
-  const before = bound.get(nameOf(one))?.snapshot
+function replace(tools: SnapshotTools, { rows, bound, descriptors }: State, one: Prepared): Published {
+  const known = bound.get(nameOf(one))
+  const before = known?.snapshot
+  if (known !== undefined) letGo(descriptors, known)
+  descriptors.set(one.mapId, one.map.fd)
   const published: Published = { slot: one.slot, direction: one.direction, mapId: one.mapId, snapshot: one.snapshot }
   bound.set(nameOf(one), published)
   if (before !== undefined) {
@@ -198,15 +213,28 @@ function replace(tools: SnapshotTools, { rows, bound }: State, one: Prepared): P
 }
 
 /** By name alone: a pin in another's place is told at the next start. */
-function listLost({ folders }: SnapshotTools, bound: State['bound']): readonly Place[] {
+function repin({ bpf, folders }: SnapshotTools, { bound, descriptors }: State): number {
   const pinned = new Set(listPins(folders.snapshots))
-  return [...bound.values()].flatMap(({ slot, direction, snapshot }) =>
-    snapshot === undefined || pinned.has(pinNameOf(snapshot)) ? [] : [{ slot, direction }],
-  )
+  let made = 0
+  for (const { mapId, snapshot } of bound.values()) {
+    const fd = descriptors.get(mapId)
+    if (snapshot === undefined || fd === undefined || pinned.has(pinNameOf(snapshot))) continue
+    pin(bpf, fd, join(folders.snapshots, pinNameOf(snapshot)))
+    made += 1
+  }
+  return made
 }
 
-function forget(tools: SnapshotTools, { rows, bound }: State, place: Place): void {
-  const before = bound.get(nameOf(place))?.snapshot
+function letGo(descriptors: State['descriptors'], { mapId }: Published): void {
+  const fd = descriptors.get(mapId)
+  if (fd !== undefined) closeSync(fd)
+  descriptors.delete(mapId)
+}
+
+function forget(tools: SnapshotTools, { rows, bound, descriptors }: State, place: Place): void {
+  const known = bound.get(nameOf(place))
+  const before = known?.snapshot
+  if (known !== undefined) letGo(descriptors, known)
   bound.delete(nameOf(place))
   if (before === undefined) return
   unpin(join(tools.folders.snapshots, pinNameOf(before)))

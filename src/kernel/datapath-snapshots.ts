@@ -50,10 +50,10 @@ export function bindPrepared({ bpf, tables }: SnapshotTools, all: readonly Prepa
   updateBatch(bpf, tables.bound, { count: all.length, keys, values }, 'swap snapshot')
 }
 
-/** After binding the table holds the map itself; before it, nothing of it is to stay. */
-export function closePrepared({ folders }: SnapshotTools, one: Prepared, isBound: boolean): void {
+/** One that is not bound: nothing of it is to stay. */
+export function dropPrepared({ folders }: SnapshotTools, one: Prepared): void {
   closeMap(one.map)
-  if (!isBound) unpin(join(folders.snapshots, pinNameOf(one.snapshot)))
+  unpin(join(folders.snapshots, pinNameOf(one.snapshot)))
 }
 
 type Bound = { readonly mapId: number; readonly snapshot: Snapshot }

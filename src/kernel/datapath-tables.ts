@@ -28,7 +28,10 @@ export type Folders = {
 export type Tables = Readonly<Record<DatapathMap, BpfMap>>
 
 export function foldersOf(folder: string, version = datapathVersion): Folders {
-  const root = join(folder, `v${version}`)
+  return foldersAt(join(folder, `v${version}`))
+}
+
+export function foldersAt(root: string): Folders {
   return {
     root,
     tables: join(root, 'tp_tables'),

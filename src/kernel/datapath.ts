@@ -1,5 +1,5 @@
 /** The datapath of one node: interfaces held, snapshots published, mode, counters and denials. */
-import { closeSync } from 'node:fs'
+import { Failure } from '#base/failure'
 import type { Prefix } from '#base/prefix'
 import {
   configLayout,
@@ -18,19 +18,20 @@ import {
   attachInterface,
   detachInterface,
   type HeldInterface,
-  type HeldLinks,
-  holdLinks,
   isAttached,
   listHeld,
 } from './datapath-interfaces'
 import { ensurePrograms, notePrograms } from './datapath-programs'
 import { type Publisher, publisherOf } from './datapath-publisher'
 import { isModeChosen, makeFolders, openTables, readMode, writeConfig, writeMode } from './datapath-tables'
+import { closeAttachments, type HeldAttachments, holdAttachments, noAttachments } from './held-attachments'
 import { type BpfMap, closeMap, lookUp, numberKey, rowSize, update } from './maps'
 import { loadNative, type Native } from './native'
 import { inheritMode, lockOlder, type OlderVersions } from './older-versions'
+import { openPinPlace, type PinPlace } from './pin-place'
+import { type Restored, restorePins } from './restore-pins'
 import { openRing } from './ring-buffer'
-import { takeWriterLock, withTurn } from './writer-lock'
+import { withTurn } from './writer-lock'
 
 export type DatapathOptions = {
   /** On a bpffs. */
@@ -58,6 +59,10 @@ export type Datapath = Attacher &
     readonly dropGone: () => readonly HeldInterface[]
     /** Takes hold of what others attached meanwhile: their programs stay even if the bpffs goes. */
     readonly hold: () => void
+    /** Makes pins that are gone again; without `isThorough` only where the whole folder went. */
+    readonly restorePins: (isThorough: boolean) => Restored
+    /** False while the mode is the one that every new datapath has. */
+    readonly isModeChosen: () => boolean
     readonly setPathMark: (mark: { readonly mask: number; readonly shift: number }) => void
     /** `pathClass` is a position in `pathClasses`. */
     readonly setPathPrefix: (vpc: number, prefix: Prefix, pathClass: number) => void
@@ -82,11 +87,11 @@ export function openDatapath(options: DatapathOptions): Datapath {
   const native = options.native ?? loadNative()
   const older = lockOlder(native, options.folder)
   try {
-    const lock = takeWriterLock(native, makeFolders(options.folder).root)
+    const place = openPinPlace(native, options.folder)
     try {
-      return openLocked(options, { release: lock.release, older })
+      return openLocked(options, { place, older })
     } catch (error) {
-      lock.release()
+      place.release()
       throw error
     }
   } finally {
@@ -94,10 +99,11 @@ export function openDatapath(options: DatapathOptions): Datapath {
   }
 }
 
-type Locks = { readonly release: () => void; readonly older: OlderVersions }
+type Locks = { readonly place: PinPlace; readonly older: OlderVersions }
 
-function openLocked(options: DatapathOptions, { release, older }: Locks): Datapath {
-  const { bpf, tables, folders, attacher, detachGone, alone } = openParts(options)
+function openLocked(options: DatapathOptions, { place, older }: Locks): Datapath {
+  const attachments = noAttachments()
+  const { bpf, tables, folders, attacher, detachGone, alone } = openParts(options, { place, attachments })
   try {
     older.takeOver({ bpf, attach: attacher.attach })
   } catch (error) {
@@ -106,8 +112,7 @@ function openLocked(options: DatapathOptions, { release, older }: Locks): Datapa
   }
   const publisher = publisherOf({ bpf, tables, folders })
   const ring = openRing(bpf.native, tables.events)
-  const links: HeldLinks = new Map()
-  const hold = (): void => holdLinks({ bpf, folders, tables }, links)
+  const hold = (): void => holdAttachments({ bpf, folders, tables }, attachments)
   const detach = (held: HeldInterface): void => {
     for (const direction of directions) publisher.unbind({ slot: held.slot, direction })
     attacher.detach(held)
@@ -130,6 +135,19 @@ function openLocked(options: DatapathOptions, { release, older }: Locks): Datapa
       return gone
     },
     hold,
+    publish(requests) {
+      const why = place.whyLost()
+      if (why !== undefined) throw new Failure('kernel.refused', why)
+      return publisher.publish(requests)
+    },
+    restorePins(isThorough) {
+      if (!isThorough && place.isHere()) return { pins: 0 }
+      const { attach } = attacher
+      const restored = restorePins({ bpf, folders, tables, place, attachments, publisher, attach })
+      if (restored.pins > 0) hold()
+      return restored
+    },
+    isModeChosen: () => isModeChosen(bpf, tables),
     setPathMark: ({ mask, shift }) =>
       alone(() =>
         writeConfig(bpf, tables, (row) => {
@@ -148,18 +166,24 @@ function openLocked(options: DatapathOptions, { release, older }: Locks): Datapa
       }),
     lostDenials: () => readLost(bpf, tables.eventBudget),
     close() {
-      for (const { fd } of links.values()) closeSync(fd)
+      closeAttachments(attachments)
+      publisher.close()
       ring.close()
       attacher.close()
-      release()
+      place.release()
     },
   }
 }
 
-function openParts({ folder, sizes = usualSizes, native = loadNative() }: DatapathOptions) {
+/** What an agent has beside an attacher: its place and what it holds. */
+type Held = { readonly place: PinPlace; readonly attachments: HeldAttachments }
+
+function openParts({ folder, sizes = usualSizes, native = loadNative() }: DatapathOptions, agent?: Held) {
   const bpf = openBpf(native)
   const folders = makeFolders(folder)
-  const alone = <T>(work: () => T): T => withTurn(native, folders.links, work)
+  // Nobody else is at work in a folder that is gone.
+  const alone = <T>(work: () => T): T =>
+    agent?.place.isHere() === false ? work() : withTurn(native, folders.links, work)
   const tables = alone(() => {
     let isNew = false
     const opened = openTables({ bpf, folders, sizes }, (made) => {
@@ -199,7 +223,7 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
   /** In one turn: what another process is about to attach has a row, and no programs yet. */
   const detachGone = () =>
     alone(() => {
-      const gone = listHeld(tools).filter((held) => !isAttached(tools, held))
+      const gone = listHeld(tools).filter((held) => !isAttached(tools, held, agent?.attachments))
       for (const held of gone) detachInterface(tools, held)
       return gone
     })

@@ -75,7 +75,7 @@ export function lockOlder(native: Native, folder: string): OlderVersions {
 }
 
 /** The rows of the mode and of interfaces are alike in all versions so far; others are refused as another layout. */
-function takeOver(tools: Taker, older: Folders): void {
+export function takeOver(tools: Taker, older: Folders): void {
   const interfaces = openOlder(tools.bpf, older, 'interfaces')
   try {
     const isTaken = interfaces === undefined || takeInterfaces(tools, older, interfaces)

@@ -49,15 +49,30 @@ function explainLog(program: Program, log: Buffer): string {
   return ['the verifier said:', ...told, 'in the program:', ...disassembleAround(program, last)].join('\n')
 }
 
-export type ProgramInfo = { readonly id: number; readonly verifiedInstructions: number; readonly jitedBytes: number }
+export type ProgramInfo = {
+  readonly id: number
+  readonly name: string
+  readonly verifiedInstructions: number
+  readonly jitedBytes: number
+}
 
 export function readProgramInfo(bpf: Bpf, fd: number): ProgramInfo {
   const info = readObjectInfo(bpf, fd, 'reading what a program is')
   return {
     id: info.readUInt32LE(4),
+    name: info.toString('latin1', 64, 80).replace(/\0.*$/s, ''),
     verifiedInstructions: info.readUInt32LE(216),
     jitedBytes: info.readUInt32LE(16),
   }
+}
+
+/** Undefined where it is gone, or where this process may not ask (that takes SYS_ADMIN). */
+export function programNameById(bpf: Bpf, id: number): string | undefined {
+  const fd = bpf.call('programById', 'open a program by its id', (attributes) => attributes.u32(0, id))
+  if (fd < 0) return undefined
+  const { name } = readProgramInfo(bpf, fd)
+  closeSync(fd)
+  return name
 }
 
 export type TestRun = {

@@ -6,10 +6,13 @@ import type { Native } from './native'
 
 const eagain = 11
 
-export function takeWriterLock(native: Native, folder: string): { readonly release: () => void } {
+/** `fd` is of the folder that is locked. */
+export type WriterLock = { readonly fd: number; readonly release: () => void }
+
+export function takeWriterLock(native: Native, folder: string): WriterLock {
   const fd = openSync(folder, 'r')
   const result = native.flock(fd)
-  if (result >= 0) return { release: () => closeSync(fd) }
+  if (result >= 0) return { fd, release: () => closeSync(fd) }
   closeSync(fd)
   if (result === -eagain) {
     throw new Failure(

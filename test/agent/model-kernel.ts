@@ -45,6 +45,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
   const hits = new Map<number, number>()
   const fallbacks = new Map<string, bigint>()
   let mode: EnforcedMode = 'off'
+  let isModeChosen = false
   let nextId = 1
   let nextToken = 100n
   let publication = 0
@@ -83,8 +84,9 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
     strayPin(name) {
       pins.set(name, { id: nextId++, snapshot: { ...emptySnapshot } })
     },
-    setMode: (next) => {
+    setMode(next) {
       mode = next
+      isModeChosen = true
     },
     unbindBehind: (place) => void bound.delete(nameOf(place)),
   }
@@ -206,10 +208,13 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
         if (map !== undefined) known.set(nameOf(place), { ...place, mapId: map.id })
         return known.get(nameOf(place))
       },
-      lostPins: () =>
-        [...known.values()].flatMap(({ slot, direction, snapshot }) =>
-          snapshot === undefined || pins.has(pinNameOf(snapshot)) ? [] : [{ slot, direction }],
-        ),
+      restorePins() {
+        const lost = [...bound.values()].filter((map) => ![...pins.values()].includes(map))
+        const own = lost.filter(({ id }) => [...known.values()].some((one) => one.mapId === id && one.snapshot))
+        for (const map of own) pins.set(pinNameOf(map.snapshot), map)
+        return { pins: own.length }
+      },
+      isModeChosen: () => isModeChosen,
       sweepWhenDue(now) {
         if (sweptAt !== undefined && now - sweptAt < 300_000) return 0
         sweptAt = now
@@ -218,9 +223,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
         return strays.length
       },
       mode: () => mode,
-      setMode(next) {
-        mode = next
-      },
+      setMode: kernel.setMode,
       setPathMark: () => {},
       readRule: (row) => (row < counterRows ? { hits: BigInt(hits.get(row) ?? 0), bytes: 0n } : undefined),
       readFallbacks: (slot, direction) =>

@@ -5,7 +5,7 @@ import { boundRow, datapathMaps, snapshotShape, usualSizes } from '#compile/traf
 import type { Direction } from '#compile/traffic-policy/entry'
 import { openBpf } from '#kernel/bpf-sys'
 import { openPin, pin } from '#kernel/bpffs'
-import { type DatapathOptions, openAttacher, openDatapath } from '#kernel/datapath'
+import { type Attacher, type DatapathOptions, openAttacher, openDatapath } from '#kernel/datapath'
 import { foldersOf } from '#kernel/datapath-tables'
 import { type Fault, withFaults } from '#kernel/faults'
 import { closeMap, createMap, numberKey, remove } from '#kernel/maps'
@@ -20,6 +20,8 @@ export type KernelNode = NodeKernel & {
   readonly folder: string
   readonly host: string
   readonly workload: string
+  /** As a process does that begins now, and finds what is pinned now. */
+  readonly attachAnew: (name: string) => void
   /** The addresses of the ends of an interface. */
   readonly addressesOf: (name: string) => { readonly host: string; readonly workload: string }
 }
@@ -46,6 +48,13 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
   }
   const addressesOf = (name: string) => ({ host: `10.9.${numberOf(name)}.1`, workload: `10.9.${numberOf(name)}.2` })
   const bpf = openBpf()
+  const attachBy = (by: Attacher, name: string) => {
+    const isThere = runCommand(['ip', '-n', host, 'link', 'show', name]).ok
+    if (!isThere) makeLink({ host, workload }, name, numberOf(name))
+    const held = by.attach({ name, namespacePath: `/run/netns/${host}`, side: 'host' })
+    if (!isThere) bringUp({ host, workload }, name, addressesOf(name), numberOf(name))
+    return held
+  }
 
   return {
     folder: folder.path,
@@ -58,12 +67,14 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
       const own = namespaceInode(ownNamespace)
       return { ...datapath, isHere: ({ namespace }) => namespace === own }
     },
-    attach(name) {
-      const isThere = runCommand(['ip', '-n', host, 'link', 'show', name]).ok
-      if (!isThere) makeLink({ host, workload }, name, numberOf(name))
-      const held = attacher.attach({ name, namespacePath: `/run/netns/${host}`, side: 'host' })
-      if (!isThere) bringUp({ host, workload }, name, addressesOf(name), numberOf(name))
-      return held
+    attach: (name) => attachBy(attacher, name),
+    attachAnew(name) {
+      const anew = openAttacher(options)
+      try {
+        attachBy(anew, name)
+      } finally {
+        anew.close()
+      }
     },
     unlink: (name) => void runCommand(['ip', '-n', host, 'link', 'delete', name]),
     passes(name, direction) {

@@ -6,7 +6,7 @@ import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
 import { type Bpf, openBpf } from '#kernel/bpf-sys'
 import { ensurePrograms } from '#kernel/datapath-programs'
-import { bindPrepared, closePrepared, prepareSnapshot, unbind } from '#kernel/datapath-snapshots'
+import { bindPrepared, dropPrepared, prepareSnapshot, unbind } from '#kernel/datapath-snapshots'
 import { type Folders, makeFolders, openTables, type Tables } from '#kernel/datapath-tables'
 import { numberKey, update } from '#kernel/maps'
 import type { BpffsFolder } from './bpffs-folder'
@@ -77,5 +77,5 @@ export function bindAll(
   )
   if (prepared.length > 0) bindPrepared(one, prepared)
   // The table holds them: neither descriptor nor pin is needed any more.
-  for (const each of prepared) closePrepared(one, each, false)
+  for (const each of prepared) dropPrepared(one, each)
 }

@@ -241,7 +241,9 @@ describeKernel('publishing into the datapath', () => {
     expect(runCommand(['umount', other.folder.path]).ok).toBe(false)
     expect(runCommand(['umount', '--lazy', other.folder.path]).ok).toBe(true)
     expect(pings(other.workload, hostIp)).toBe(true)
-    expect(() => publish(other, 'egress', { ...denyAll, uid: 'egress-policy' })).toThrow(/pinning .+ failed: /)
+    expect(() => publish(other, 'egress', { ...denyAll, uid: 'egress-policy' })).toThrow(
+      /is no bpffs any more.+mount -t bpf bpf .+pinned again/,
+    )
     expect(pings(other.workload, hostIp)).toBe(true)
     expect(pings(other.host, workloadIp)).toBe(false)
     other.close()

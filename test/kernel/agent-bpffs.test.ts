@@ -1,0 +1,173 @@
+/** A bpffs that goes from under a running agent and comes again: what is attached decides on, and is pinned anew as it is. */
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openBpf } from '#kernel/bpf-sys'
+import { mountBpffs } from '#kernel/bpffs'
+import { openAttacher } from '#kernel/datapath'
+import { foldersOf } from '#kernel/datapath-tables'
+import type { RawRecord } from '#manifests/text/raw-object'
+import { type AgentWorld, agentWorld } from '../agent/agent-world'
+import { attachment, binding, echo, policy, rest } from '../agent/traffic-objects'
+import { type KernelNode, kernelNode } from './agent-kernel'
+import { describeKernel } from './describe-kernel'
+import { mustRun } from './run-command'
+
+const objects = (device: string, generation = 1, rules = [echo]): readonly RawRecord[] => [
+  attachment('web', { device }),
+  binding('web', { egress: 'ping' }),
+  policy('ping', { generation, rules }),
+]
+
+for (const hooks of ['tcx', 'clsact'] as const)
+  describeKernel(`a bpffs that goes and comes again (${hooks})`, () => {
+    let node: KernelNode
+    let world: AgentWorld
+    let count = 0
+    let device = ''
+
+    beforeAll(() => {
+      node = kernelNode()
+    })
+    beforeEach(async () => {
+      if (hooks === 'clsact') node.faults.add('no-tcx')
+      count += 1
+      device = `b${count}`
+      node.attach(device)
+      world = agentWorld(node)
+      await world.set(objects(device))
+      await world.start({ mode: 'enforce' })
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+    })
+    afterEach(async () => {
+      await world.stop()
+      node.faults.clear()
+      node.unlink(device)
+    })
+    afterAll(() => node.close())
+
+    const verdicts = () => ({ egress: node.passes(device, 'egress'), ingress: node.passes(device, 'ingress') })
+    const unmount = (): void => void mustRun(['umount', '--lazy', node.folder])
+    const mount = (): void => mountBpffs(openBpf(), node.folder)
+    const egress = () => world.entry('tenant/web')?.egress
+    const hits = () =>
+      world
+        .agent()
+        .view()
+        .interfaces[0]?.directions.find(({ direction }) => direction === 'egress')?.installed?.rules?.[0]?.hits
+
+    test('unmounted: it decides on, the status says what is lost and what to do, and a mount heals all of it', async () => {
+      unmount()
+      await world.advance(300)
+      expect(egress()).toMatchObject({
+        state: 'Applied',
+        policy: { generation: 1 },
+        message: expect.stringMatching(
+          /no bpffs any more.*what is bound decides on while this agent runs.*mount -t bpf bpf .*portolan-bpffs-.*pinned again/,
+        ),
+      })
+      expect(world.entry('tenant/web')?.mode).toBe('Enforce')
+      expect(world.agent().trouble()).toMatch(/no bpffs any more/)
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.set(objects(device, 2, [rest]))
+      expect(egress()).toMatchObject({
+        state: 'Failed',
+        policy: { generation: 1 },
+        message: expect.stringMatching(/generation 2 cannot be installed: .*no bpffs any more.*mount -t bpf bpf/),
+      })
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.set(objects(device))
+      const counted = hits()
+      mount()
+      await world.advance(5)
+      expect(egress()).toMatchObject({ state: 'Applied', policy: { generation: 1 } })
+      expect(egress()).not.toHaveProperty('message')
+      expect(world.agent().trouble()).toBeUndefined()
+      expect(node.pins().length).toBe(2)
+      await world.stop()
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      const logged = world.logged.length
+      await world.start()
+      expect(world.logged.slice(logged)).not.toContain('reconciled')
+      expect([world.entry('tenant/web')?.mode, hits()]).toEqual(['Enforce', (counted ?? 0n) + 1n])
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+    })
+
+    test('removed: the folder and everything in it are made again at the next pass', async () => {
+      const { root } = foldersOf(node.folder)
+      const before = readdirSync(root, { recursive: true }).length
+      rmSync(root, { recursive: true })
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.advance(300)
+      expect(readdirSync(root, { recursive: true }).length).toBe(before)
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.stop()
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.start()
+      expect(world.entry('tenant/web')).toMatchObject({ mode: 'Enforce', egress: { state: 'Applied' } })
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+    })
+
+    test.each(['tp_tables', 'tp_links', 'tp_programs', 'tp_snapshots'])(
+      'single pins that are removed (%s): nothing opens, and each is made again',
+      async (folder) => {
+        const place = join(foldersOf(node.folder).root, folder)
+        const before = readdirSync(place).sort()
+        for (const name of before) rmSync(join(place, name))
+        await world.hear({ mayBeGone: true })
+        expect(verdicts()).toEqual({ egress: true, ingress: false })
+        await world.advance(300)
+        expect(readdirSync(place).sort()).toEqual(before)
+        await world.stop()
+        expect(verdicts()).toEqual({ egress: true, ingress: false })
+      },
+    )
+
+    test('an interface that goes while there is no bpffs is heard of, and is no more when it is mounted again', async () => {
+      unmount()
+      node.unlink(device)
+      await world.hear({ name: device, mayBeGone: true })
+      expect(egress()?.state).toBe('Pending')
+      mount()
+      await world.advance(5)
+      expect(node.pins()).toEqual([])
+      expect(readdirSync(foldersOf(node.folder).links)).toEqual([])
+    })
+
+    test('what a CNI chain attached meanwhile on the new mount is taken over, and never open', async () => {
+      unmount()
+      await world.advance(300)
+      mount()
+      const other = `${device}o`
+      const attacher = openAttacher({ folder: node.folder })
+      attacher.startMode('enforce')
+      attacher.close()
+      node.attachAnew(other)
+      expect(node.passes(other, 'egress')).toBe(false)
+      await world.set([
+        ...objects(device),
+        attachment('other', { device: other }),
+        binding('other', { egress: 'ping', ingress: 'ping' }),
+      ])
+      await world.advance(5)
+      expect(world.entry('tenant/other')?.egress?.state).toBe('Applied')
+      expect([node.passes(other, 'egress'), node.passes(other, 'ingress')]).toEqual([true, true])
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      const left = readdirSync(node.folder).filter((name) => !name.endsWith('.debug'))
+      expect(left).toEqual([basename(foldersOf(node.folder).root)])
+      node.unlink(other)
+    })
+
+    test('an interface that has programs of a datapath without pins is not attached a second time in silence', async () => {
+      unmount()
+      mount()
+      expect(() => node.attachAnew(device)).toThrow(
+        new RegExp(`${device} has programs of another datapath.*pins are gone.*agent.*pins them again`),
+      )
+      expect(existsSync(foldersOf(node.folder).links) ? readdirSync(foldersOf(node.folder).links) : []).toEqual([])
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.advance(300)
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      expect(egress()).not.toHaveProperty('message')
+    })
+  })
