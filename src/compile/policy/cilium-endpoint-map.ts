@@ -4,6 +4,7 @@ import { type LabelSet, namespaceKey } from '#compile/identities/label'
 import type { NamedPort } from '#model/pod'
 import type { CiliumIdentities } from './cilium-identities'
 import { type KnownPeer, type KnownPeers, knownPeers, mayMatch } from './cilium-known-peers'
+import { clusterPortNames } from './cilium-named-ports'
 import type { PolicyEntry } from './cilium-policy-entry'
 import { buildPolicyMap, type PolicyMap } from './cilium-policy-map'
 import { subjectOf } from './cilium-rule'
@@ -93,7 +94,7 @@ function subjectIn(maker: PolicyMaker, endpoint: PolicyEndpoint, direction: Dire
     direction,
     policies: own,
     candidates: own.flatMap((policy) => policy.rules.map((rule) => ({ policy, rule, isCertain: false }))),
-    namedPorts: endpoint.ports,
+    namedPorts: direction === 'ingress' ? endpoint.ports : clusterPortNames(identities.cluster).ports,
     settings: identities.settings,
     isOnNode: endpoint.kind !== 'host',
   }
@@ -102,24 +103,20 @@ function subjectIn(maker: PolicyMaker, endpoint: PolicyEndpoint, direction: Dire
 function entriesFor({ peers }: PolicyMaker, subject: Subject, candidate: Candidate): readonly PolicyEntry[] {
   const asked = { ...subject, candidates: [candidate] }
   const entries: PolicyEntry[] = []
-  for (const { identity, ports } of peersFor(candidate.rule, subject.direction, peers)) {
+  for (const { identity } of peersFor(candidate.rule, peers)) {
     const wanted = wantedRules(asked, identity).filter(({ match }) => match === 'yes')
     if (wanted.length === 0) continue
-    entries.push(...ruleEntries(subject.direction === 'ingress' ? asked : { ...asked, namedPorts: ports }, wanted))
-    // One entry for everybody says it for all, but for names of ports, which are each peer's own.
-    if (wanted[0]?.identity === 0 && !isByName(candidate.rule, subject.direction)) break
+    entries.push(...ruleEntries(asked, wanted))
+    // One entry for everybody says it for all.
+    if (wanted[0]?.identity === 0) break
   }
   return entries
 }
 
-function peersFor(rule: PolicyRule, direction: Direction, peers: KnownPeers): readonly KnownPeer[] {
-  if (rule.peers === 'any') return isByName(rule, direction) ? peers.all : peers.all.slice(0, 1)
+function peersFor(rule: PolicyRule, peers: KnownPeers): readonly KnownPeer[] {
+  if (rule.peers === 'any') return peers.all.slice(0, 1)
   const [only, ...others] = rule.peers
   if (only === undefined) return []
   if (others.length === 0) return mayMatch(only, peers)
   return [...new Set(rule.peers.flatMap((match) => mayMatch(match, peers)))]
-}
-
-function isByName({ ports }: PolicyRule, direction: Direction): boolean {
-  return direction === 'egress' && ports !== 'any' && ports.some(({ kind }) => kind === 'named')
 }

@@ -2,13 +2,11 @@
 import { containsPrefix, type Prefix } from '#base/prefix'
 import type { EndpointSelector, Requirement } from '#compile/identities/endpoint-selector'
 import { reservedIdentities } from '#compile/identities/identities'
-import { printLabelSet } from '#compile/identities/label'
-import { type NamedPort, namedPorts } from '#model/pod'
-import { type CiliumIdentities, labelsOfPod, type PeerIdentity } from './cilium-identities'
+import type { CiliumIdentities, PeerIdentity } from './cilium-identities'
 import { peerOf } from './cilium-rule'
 import type { PeerMatch } from './policy-rule'
 
-export type KnownPeer = { readonly identity: PeerIdentity; readonly ports: readonly NamedPort[] }
+export type KnownPeer = { readonly identity: PeerIdentity }
 
 export type KnownPeers = {
   readonly all: readonly KnownPeer[]
@@ -82,28 +80,13 @@ function withLabel({ key, operator, values }: Requirement, { byLabel }: KnownPee
   return [...new Set(values.flatMap((value) => byLabel.get(`${key}=${value}`) ?? []))]
 }
 
-/** Names of ports are those of the pods that have the identity. */
-function listPeers(identities: CiliumIdentities): readonly KnownPeer[] {
-  const { cluster, settings, table, prefixes } = identities
-  const ports = new Map<string, Map<string, NamedPort>>()
-  for (const pod of cluster.pods.values()) {
-    const own = namedPorts(pod)
-    if (own.length === 0) continue
-    const key = printLabelSet(labelsOfPod(identities, pod))
-    const there = ports.get(key) ?? new Map<string, NamedPort>()
-    ports.set(key, there)
-    for (const port of own) there.set(`${port.name} ${port.protocol} ${port.port}`, port)
-  }
+function listPeers({ settings, table, prefixes }: CiliumIdentities): readonly KnownPeer[] {
   const known = [...reservedIdentities(settings.isDualStack), ...table.values()].map(
-    ({ number, labels }): KnownPeer => ({
-      identity: { number, labels, names: [], title: `identity ${number}` },
-      ports: [...(ports.get(printLabelSet(labels))?.values() ?? [])],
-    }),
+    ({ number, labels }): KnownPeer => ({ identity: { number, labels, names: [], title: `identity ${number}` } }),
   )
   const ofPrefixes = prefixes.identities.map(
     ({ number, labels, prefix, names }): KnownPeer => ({
       identity: { number, labels, prefix, names, title: `identity ${number}` },
-      ports: [],
     }),
   )
   return [...known, ...ofPrefixes]

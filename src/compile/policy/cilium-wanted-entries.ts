@@ -19,7 +19,7 @@ export type SubjectRules = {
   readonly policies: readonly CompiledPolicy[]
   /** Rules that can match the peer, where that is known already; all of the policies without it. */
   readonly candidates?: readonly Candidate[]
-  /** Of the destination. */
+  /** What names of ports stand for: the subject's own at ingress, those of all pods together at egress. */
   readonly namedPorts: readonly NamedPort[]
   readonly settings: CiliumSettings
   /** A pod, health or ingress endpoint, which its own host always reaches. */
@@ -214,7 +214,7 @@ export function portKeys(ports: PolicyRule['ports'], named: readonly NamedPort[]
   })
 }
 
-/** Types of ICMP are whole ports, and a name is each port of the destination that has it. */
+/** Types of ICMP are whole ports. */
 function keysOf(match: PortMatch, protocol: PolicyProtocol, named: readonly NamedPort[]): readonly PortKey[] {
   const number = protocolNumbers[protocol]
   if (match.kind === 'named') {

@@ -11,6 +11,7 @@ import { serviceNameLabel } from '#model/endpoint-slice'
 import { type Meta, refOf } from '#model/meta'
 import { faultOf } from './cilium-agent-checks'
 import { matchesName } from './cilium-dns-cache'
+import { clusterPortNames, whyDisputed } from './cilium-named-ports'
 import type { CiliumSettings } from './cilium-options'
 import { prefixesOf } from './cilium-peers'
 import { peerOf } from './cilium-rule'
@@ -48,6 +49,7 @@ export function compileCilium(cluster: Cluster, settings: CiliumSettings): Ciliu
     compileCiliumNetworkPolicy(policy, settings),
   )
   const policies = [...plain, ...own]
+  findings.push(...disputedNames(policies, cluster))
   const apiServers = apiServerAddresses(cluster)
   return { settings, policies, prefixes: prefixFacts(policies, settings, apiServers), apiServers, findings }
 }
@@ -59,6 +61,22 @@ function byName<T extends { readonly meta: Meta }>(objects: Iterable<T>): readon
 
 function placeOf(meta: Meta): Pick<Finding, 'object' | 'origin'> {
   return { object: refOf(meta), origin: meta.origin }
+}
+
+function disputedNames(policies: readonly CompiledPolicy[], cluster: Cluster): readonly Finding[] {
+  const names = clusterPortNames(cluster)
+  if (names.disputed.size === 0) return []
+  return policies.flatMap(({ direction, source, rules }) =>
+    (direction === 'ingress' ? [] : rules).flatMap(({ ports, path }) =>
+      (ports === 'any' ? [] : ports).flatMap((port) => {
+        const why = port.kind === 'named' ? whyDisputed(names, port.name) : undefined
+        if (why === undefined) return []
+        const { object, origin } = source
+        const hint = 'write the number in the rule, or give the ports different names'
+        return [policyFinding('policy.port-name-disputed', { message: why, object, origin, path, hint })]
+      }),
+    ),
+  )
 }
 
 function ignoredTiers(cluster: Cluster, { version }: CiliumSettings): readonly Finding[] {

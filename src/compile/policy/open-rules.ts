@@ -9,14 +9,13 @@ import type { PolicyRule } from './policy-rule'
 /** What the rule would add to the map for the peer if it matched. */
 export type OpenRule = { readonly wanted: WantedRule; readonly why: string; readonly entries: readonly PolicyEntry[] }
 
-export function openRules(subject: SubjectRules, { identity, ports }: KnownPeer): readonly OpenRule[] {
-  const asked = subject.direction === 'ingress' ? subject : { ...subject, namedPorts: ports }
+export function openRules(subject: SubjectRules, { identity }: KnownPeer): readonly OpenRule[] {
   return wantedRules(subject, identity)
     .filter(({ match }) => match === 'maybe')
     .map((wanted) => ({
       wanted,
       why: whyOpen(wanted.rule)[0] ?? 'what it selects is not in the input',
-      entries: ruleEntries(asked, [wanted]),
+      entries: ruleEntries(subject, [wanted]),
     }))
 }
 

@@ -7,6 +7,7 @@ import { selectsLabels } from '#compile/identities/endpoint-selector'
 import { type Label, labelSet, reservedLabel } from '#compile/identities/label'
 import { identityNumbers } from '#compile/identities/numbers'
 import type { PeerIdentity } from '#compile/policy/cilium-identities'
+import { type ClusterPortNames, clusterPortNames, whyDisputed } from '#compile/policy/cilium-named-ports'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
 import { hasPrefix, matchesIdentity, type SubjectRules } from '#compile/policy/cilium-wanted-entries'
@@ -14,6 +15,7 @@ import { compileCilium } from '#compile/policy/compile-cilium'
 import { whyOpen } from '#compile/policy/open-rules'
 import type {
   CompiledPolicy,
+  Direction,
   Match,
   PeerMatch,
   PolicyProtocol,
@@ -28,7 +30,6 @@ import { notesOf } from './cilium-notes'
 import { type CaseView, changesOf, reasonsOfFate } from './cilium-sentences'
 import { describeParty, describePolicy } from './describe-policy'
 import type { PartyClass } from './party'
-import { targetPorts } from './port-match'
 import type { Judgement, Lane, LanePoint, Semantics } from './semantics'
 
 export type CiliumSemantics = Semantics & {
@@ -42,6 +43,7 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
   const settings = settingsOf(cluster, options)
   const compilation = compileCilium(cluster, settings)
   const identities = identityContext(cluster, compilation)
+  const names = clusterPortNames(cluster)
   const ruleNumbers = numberRules(compilation.policies)
   const casesOf = rememberLast((lane: Lane) => casesIn(lane, identities))
   return {
@@ -56,6 +58,8 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
     matchPeer: (peer, of) => matchPeer(peer, of, identities),
     rangesOf: () => compilation.prefixes.map(({ prefix }) => prefix),
     laneText: (lane) => laneText(lane, casesOf(lane), ruleNumbers),
+    portNames: (direction) => (direction === 'egress' ? names.ports : undefined),
+    explainName: (name, direction) => explainName(names, name, direction),
     ownPorts: (protocol) => ownPorts(protocol, settings),
     decide: (lane, _rules, at) => exempt(lane, identities)?.decision ?? decideAll(casesOf(lane), at),
     judge: (lane, _rules, at) => exempt(lane, identities) ?? judge(lane, casesOf(lane), at),
@@ -63,6 +67,10 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
     explainPeer: (peer, of) => explainPeer(peer, of, identities),
     notes: (source, target, at) => notesOf(source, target, { at, settings }),
   }
+}
+
+function explainName(names: ClusterPortNames, name: string, direction: Direction): string | undefined {
+  return direction === 'ingress' ? undefined : (whyDisputed(names, name) ?? 'no pod has a port of that name')
 }
 
 /** Fragmentation needed is a code of ICMP type 3, and pods may not speak to the tunnel themselves. */
@@ -116,7 +124,7 @@ function casesIn(lane: Lane, context: IdentityContext): readonly CiliumCase[] {
     direction: lane.direction,
     policies: lane.policies,
     candidates: lane.matched,
-    namedPorts: targetPorts(lane),
+    namedPorts: lane.portNames,
     settings: context.settings,
     isOnNode: lane.subject.kind !== 'node',
   }

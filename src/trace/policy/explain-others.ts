@@ -1,12 +1,10 @@
 /** The policies that say nothing of a connection in one direction, each with the first thing that keeps it from doing so. */
 import { listOf } from '#base/text'
 import type { CompiledPolicy, PeerMatch, PolicyRule, PortMatch } from '#compile/policy/policy-rule'
-import type { NamedPort } from '#model/pod'
 import type { OtherPolicy } from './answer'
 import { describePoint, describePorts, describeRule } from './describe-policy'
 import { matchPeer } from './lane'
 import type { PolicyWorld } from './policy-world'
-import { targetPorts } from './port-match'
 import type { Lane, LanePoint, RuleAtPort } from './semantics'
 
 export function explainOthers(
@@ -47,21 +45,24 @@ function explainRule(world: PolicyWorld, { peers, ports }: PolicyRule, { lane, a
   if (peers !== 'any' && peers.every((peer) => matchPeer(world, peer, lane.peer) === 'no')) {
     return explainPeers(world, peers, lane)
   }
-  return explainPorts(ports === 'any' ? [] : ports, targetPorts(lane), at)
+  return explainPorts(world, ports === 'any' ? [] : ports, { lane, at })
 }
 
 /** Every one of them misses; the nearest miss is told. */
-function explainPorts(ports: readonly PortMatch[], named: readonly NamedPort[], at: LanePoint): string {
+function explainPorts(world: PolicyWorld, ports: readonly PortMatch[], { lane, at }: Context): string {
+  const named = lane.portNames
   const wanted = `it is for ${describePorts(ports)}`
   const lost = ports.find((port) => port.kind === 'named' && !named.some(({ name }) => name === port.name))
-  if (lost !== undefined) return `${wanted}, and the destination has no port of that name`
+  if (lost?.kind === 'named') {
+    const why = world.semantics.explainName?.(lost.name, lane.direction) ?? 'the destination has no port of that name'
+    return `${wanted}, and ${why}`
+  }
   const isOther = ports.every(({ protocol }) => protocol !== undefined && protocol !== at.protocol)
   if (isOther) return `${wanted}, and this is ${at.protocol}`
   const numbers = named.filter(({ name }) => ports.some((port) => port.kind === 'named' && port.name === name))
+  const whose = world.semantics.portNames?.(lane.direction) === undefined ? ' of the destination' : ''
   const meant =
-    numbers.length === 0
-      ? ''
-      : ` (${listOf(numbers.map(({ protocol, port }) => `${protocol} ${port}`))} of the destination)`
+    numbers.length === 0 ? '' : ` (${listOf(numbers.map(({ protocol, port }) => `${protocol} ${port}`))}${whose})`
   return `${wanted}${meant}, and this is ${describePoint(at)}`
 }
 

@@ -13,7 +13,9 @@ export function layLane(world: PolicyWorld, direction: Direction, ends: LaneEnds
     const found = matchRule(world, one, ends.peer)
     if (found !== undefined) matched.push({ policy: one.policy, rule: one.rule, ...found })
   }
-  return { direction, ...ends, policies, matched }
+  const target = direction === 'ingress' ? ends.subject : ends.peer
+  const portNames = world.semantics.portNames?.(direction) ?? target.ports
+  return { direction, ...ends, policies, matched, portNames }
 }
 
 /** Of a class that is met for the first time every policy is asked, and never again. */

@@ -4,11 +4,6 @@ import type { PolicyProtocol, PortMatch } from '#compile/policy/policy-rule'
 import type { NamedPort } from '#model/pod'
 import type { Lane, LanePoint, MatchedRule, RuleAtPort } from './semantics'
 
-/** Names of ports are those of the destination, whichever side the policy is on. */
-export function targetPorts({ direction, subject, peer }: Lane): readonly NamedPort[] {
-  return direction === 'ingress' ? subject.ports : peer.ports
-}
-
 export function rulesAt(lane: Lane, at: LanePoint): readonly RuleAtPort[] {
   return lane.matched.flatMap((matched) => ruleAt(lane, matched, at) ?? [])
 }
@@ -16,7 +11,7 @@ export function rulesAt(lane: Lane, at: LanePoint): readonly RuleAtPort[] {
 function ruleAt(lane: Lane, matched: MatchedRule, at: LanePoint): RuleAtPort | undefined {
   const { ports } = matched.rule
   if (ports === 'any') return { ...matched, ports: [] }
-  const held = ports.filter((port) => holdsAt(port, at, targetPorts(lane)))
+  const held = ports.filter((port) => holdsAt(port, at, lane.portNames))
   return held.length === 0 ? undefined : { ...matched, ports: held }
 }
 
@@ -50,5 +45,5 @@ function addCuts(starts: Set<number>, match: PortMatch, { lane, protocol }: CutC
     starts.add(match.range.from).add(match.range.to + 1)
     return
   }
-  for (const { name, port } of targetPorts(lane)) if (name === match.name) starts.add(port).add(port + 1)
+  for (const { name, port } of lane.portNames) if (name === match.name) starts.add(port).add(port + 1)
 }

@@ -12,6 +12,7 @@ import type {
   SubjectMatch,
 } from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
+import type { NamedPort } from '#model/pod'
 import type { Decision, PolicyReason } from './answer'
 import type { Nearness, Party, PartyClass } from './party'
 
@@ -34,6 +35,8 @@ export type Lane = {
   readonly policies: readonly CompiledPolicy[]
   /** In the order of policies and of rules in them. */
   readonly matched: readonly MatchedRule[]
+  /** What names of ports stand for in it. */
+  readonly portNames: readonly NamedPort[]
 }
 
 /** A matched rule whose ports match as well, and which of them do; `ports` is empty for a rule of any port. */
@@ -78,6 +81,10 @@ export type Semantics = {
    * that agree in all decide alike. Absent when it reads nothing else.
    */
   readonly laneText?: (lane: Lane) => string
+  /** What names of ports stand for; the target's own without it, or where it is undefined. */
+  readonly portNames?: (direction: Direction) => readonly NamedPort[] | undefined
+  /** Why a name stands for no port of that lane. */
+  readonly explainName?: (name: string, direction: Direction) => string | undefined
   /** Ports that it treats apart from what rules say of them. */
   readonly ownPorts?: (protocol: PolicyProtocol) => readonly number[]
   /** The decision alone; `rules` are those of the lane that match the port as well. Must agree with `judge`. */
