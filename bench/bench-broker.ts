@@ -49,7 +49,9 @@ export async function benchBroker(
       psql(postgres.url(), 'drop table if exists copied; create table copied (like flows including all)')
       const start = performance.now()
       psql(postgres.url(), `\\copy copied from '${join(folder, 'rows')}'`)
-      measured.push({ own: rowsPerSecond, copy: (size.flows / (performance.now() - start)) * 1000, health })
+      const copy = (size.flows / (performance.now() - start)) * 1000
+      say(`  ${rate(rowsPerSecond)} over HTTP, ${rate(copy)} by \\copy`)
+      measured.push({ own: rowsPerSecond, copy, health })
     }
     const memory = broker.peakMegabytes()
     await broker.end()
@@ -108,7 +110,7 @@ async function measureEmbedded(
 }
 
 /** As bytes, so that sending them costs the processors that are measured as little as may be. */
-function bodyOf(flows: readonly IncomingFlow[]): Uint8Array {
+export function bodyOf(flows: readonly IncomingFlow[]): Uint8Array {
   const text = JSON.stringify(
     flows.map((flow) => ({
       pod_name: flow.pod.name,
@@ -126,7 +128,7 @@ function bodyOf(flows: readonly IncomingFlow[]): Uint8Array {
   return new TextEncoder().encode(text)
 }
 
-async function ingest(
+export async function ingest(
   port: number,
   bodies: readonly Uint8Array[],
   rows: number,
@@ -213,6 +215,7 @@ export async function startBroker(place: readonly string[]) {
   })
   return {
     port,
+    pid: child.pid,
     peakMegabytes: () => peakMegabytes(child.pid),
     end: () =>
       new Promise<void>((done) => {

@@ -1,5 +1,4 @@
 /** Opens the store: a directory of its own, in memory, or a PostgreSQL by its URL. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { Failure } from '#base/failure'
 import type { Instant } from '#flows/instant'
 import { hasAuditPolicies, putAuditObjects, readAuditObjects, removeAuditObjects } from './audit-objects'
@@ -9,6 +8,7 @@ import { streamConnections } from './connections'
 import { foldEdges, readEdges } from './edges'
 import { openEmbedded } from './embedded-engine'
 import type { Engine } from './engine'
+import { watchHealth } from './health'
 import { ingest } from './ingest'
 import { lateResolve } from './late-resolve'
 import { makeLiveEvents } from './live-events'
@@ -27,7 +27,7 @@ import { podAt, podByName, podByUid, readExtent, readPods } from './read-pods'
 import { readServices, serviceByAddress, serviceByName } from './read-services'
 import { readVerdicts } from './read-verdicts'
 import { retain } from './retain'
-import type { Store, StoreHealth, StorePasses } from './store'
+import type { Store, StorePasses } from './store'
 import { vacuum } from './vacuum'
 
 export type StoreOptions =
@@ -85,7 +85,8 @@ async function openDatabase(options: Extract<StoreOptions, { database: string }>
 }
 
 /** Of a database whose schema is up to date. */
-export function storeOf(engine: Engine, notices: readonly string[], database: string | undefined): Store {
+export function storeOf(opened: Engine, notices: readonly string[], database: string | undefined): Store {
+  const { engine, health } = watchHealth(opened)
   const events = makeLiveEvents(engine, database)
   return {
     engine: engine.kind,
@@ -125,7 +126,7 @@ export function storeOf(engine: Engine, notices: readonly string[], database: st
     },
     passes: passesOf(engine),
     listen: events.listen,
-    health: (waitMillis) => health(engine, waitMillis ?? healthMillis),
+    health: (waitMillis) => health(waitMillis ?? healthMillis),
     poolGauges: engine.gauges,
     lost: engine.lost,
     close: async () => {
@@ -148,16 +149,4 @@ function passesOf(engine: Engine): StorePasses {
     vacuum: () => vacuum(engine),
     audit: (now, settings) => auditPass(engine, now, settings),
   }
-}
-
-async function health(engine: Engine, waitMillis: number): Promise<StoreHealth> {
-  const enough = new AbortController()
-  const late = wait(waitMillis, false, { signal: enough.signal }).catch(() => false)
-  const answered = engine.ping().then(
-    () => true,
-    () => false,
-  )
-  const reachable = await Promise.race([answered, late])
-  enough.abort()
-  return { reachable, schemaReady: reachable }
 }
