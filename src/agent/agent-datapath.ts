@@ -21,4 +21,6 @@ export type AgentDatapath = Pick<
 > & {
   /** Whether an interface is one of the agent's own network namespace. */
   readonly isHere: (held: HeldInterface) => boolean
+  /** Why one that this datapath does not hold is under policy all the same; undefined where it is not. */
+  readonly whyStrange: (interfaceName: string) => string | undefined
 }

@@ -2,6 +2,7 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { Failure } from '#base/failure'
 import type { NodeMode } from '#enforce/node-view'
+import { openBpf } from '#kernel/bpf-sys'
 import { type HeldInterface, openDatapath } from '#kernel/datapath'
 import { foldersOf } from '#kernel/datapath-tables'
 import type { Native } from '#kernel/native'
@@ -9,6 +10,7 @@ import { namespaceInode, ownNamespace } from '#kernel/network-namespace'
 import { readNodeMode } from '#kernel/node-mode'
 import { checkPreflight } from '#kernel/preflight'
 import { listInterfaces, watchLinks } from '#kernel/rtnetlink'
+import { findStrangers } from '#kernel/strangers'
 import type { AgentDatapath } from './agent-datapath'
 import type { AgentLog } from './agent-log'
 import type { AgentOptions } from './agent-options'
@@ -22,13 +24,15 @@ export type KernelPlace = {
 
 /** All that can be known to be missing is told at once, and before anything is made. */
 export function openKernelDatapath({ folder, native }: KernelPlace): AgentDatapath {
-  checkPreflight({ folder, native: native() })
+  const { hooks } = checkPreflight({ folder, native: native() })
+  const strangers = { bpf: openBpf(native()), folders: foldersOf(folder) }
   const datapath = openDatapath({ folder, native: native() })
   const own = namespaceInode(ownNamespace)
   const isHere = ({ namespace }: HeldInterface): boolean => namespace === own
   return {
     ...datapath,
     isHere,
+    whyStrange: (name) => findStrangers(strangers, name, hooks),
     interfaces: () => withPresentNames(datapath.interfaces(), { native: native(), isHere }),
   }
 }

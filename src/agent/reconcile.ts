@@ -76,7 +76,7 @@ export function reconcile(facts: PassFacts): Pass {
   const boundAt = askOnce(datapath)
   noteUnreadable(facts, boundAt, rows)
   const { isPartial, isResync } = facts
-  const plan = planNode(wanted, { rows, boundAt, isPartial, isResync })
+  const plan = planNode(wanted, { rows, boundAt, isPartial, isResync, whyStrange: datapath.whyStrange })
   const done = carryOut(datapath, plan)
   learnNames(memory.book, plan, boundUids(boundAt, rows))
   sweepPins(facts, datapath)
@@ -156,7 +156,10 @@ function noteUnreadable({ memory, log }: PassFacts, boundAt: BoundAt, rows: read
       const bound = boundAt({ slot, direction })
       if (bound === undefined || bound.snapshot !== undefined || memory.unreadable.has(bound.mapId)) continue
       memory.unreadable.add(bound.mapId)
-      log.warn({ interface: name, direction }, 'what is bound has lost its pin and cannot be read: it counts as empty')
+      log.warn(
+        { interface: name, direction },
+        'what is bound has lost its pin and cannot be read: it counts as empty, decides on, and is published anew or unbound',
+      )
     }
   }
 }

@@ -26,7 +26,11 @@ export type Report = {
   readonly isWritten: boolean
 }
 
-export type Reporter = { readonly report: (facts: ReportFacts) => Promise<Report> }
+export type Reporter = {
+  readonly report: (facts: ReportFacts) => Promise<Report>
+  /** What this node's agent told of its mode before this one began, if that was one that decides. */
+  readonly modeBefore: 'Enforce' | 'Audit' | undefined
+}
 
 type Written = { readonly object: StatusObject; readonly entry: StatusEntry }
 type Said = {
@@ -43,6 +47,7 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
     const entry = said.nodes.find((one) => one.node === node)
     if (entry !== undefined) written.set(nameOf(metadata), { object: metadata, entry })
   }
+  const modes = [...written.values()].map(({ entry }) => entry.mode)
   let trouble = ''
   /** What cannot be written now is written at a later pass: what was written last is remembered, not what was tried. */
   const attempt = async (work: () => Promise<void>): Promise<boolean> => {
@@ -58,6 +63,7 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
     }
   }
   return {
+    modeBefore: (['Enforce', 'Audit'] as const).find((mode) => modes.includes(mode)),
     async report({ cluster, isPartial, states, mode, now }) {
       const said = [...states.flatMap(ofBinding), ...refusedBindings(cluster, states, written)]
       let isWritten = true
@@ -106,7 +112,7 @@ function refusedBindings(
     if (binding === undefined || binding.spec !== undefined || isSaid.has(name)) return []
     const state: DirectionState = {
       state: 'Failed',
-      message: `the binding cannot be read: ${describeProblems(binding.problems)}`,
+      message: `TrafficPolicyBinding ${name} cannot be read: ${describeProblems(binding.problems).replaceAll('\n', '; ')}`,
     }
     return [
       { object: objectOf(binding), generation: binding.generation, directions: { ingress: state, egress: state } },

@@ -49,6 +49,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let mayBeGone = true
   let counterReadErrors = 0
   let passesWithFailures = 0
+  let isModeTold = false
   let told: ReadonlySet<string> = new Set()
 
   const objects = options.objects({
@@ -109,9 +110,25 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       mode: holder.mode(),
       now,
     })
+    noteMode()
     const isReady = done.isReady && report.isWritten
     const times = [resyncAt, report.heartbeatAt, holder.nextTry(), isReady ? undefined : now + retryMs]
     return Math.min(...times.filter((time) => time !== undefined))
+  }
+
+  function noteMode(): void {
+    const lost = modeTrouble()
+    if (lost !== undefined && !isModeTold) log.error(lost)
+    isModeTold = lost !== undefined
+  }
+
+  /** A datapath is off until somebody says otherwise: also the one that is made where another was lost. */
+  function modeTrouble(): string | undefined {
+    const { modeBefore } = reporter
+    const datapath = holder.datapath()
+    if (modeBefore === undefined || datapath === undefined || datapath.isModeChosen()) return undefined
+    const word = modeBefore.toLowerCase()
+    return `nothing is decided: the datapath is new and its mode off, and the one before it, whose mode was ${word}, is gone with its pins; set the mode with portolan agent mode ${word} (or --mode ${word}), and attach the interfaces again`
   }
 
   /** Failures of one pass that the next makes good are the log's alone. */
@@ -127,7 +144,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   loop.wake()
   return {
     trouble: () =>
-      holder.datapath() === undefined ? holder.why() : (loop.trouble() ?? memory.lostPins ?? stepTrouble()),
+      holder.datapath() === undefined
+        ? holder.why()
+        : (loop.trouble() ?? memory.lostPins ?? modeTrouble() ?? stepTrouble()),
     view: () => {
       const datapath = holder.datapath()
       const missed = (): void => {

@@ -79,12 +79,15 @@ async function runOnce(io: Io, store: ObjectStore, output: 'text' | 'wide' | 'js
   printFindings(io, findings)
   const { objects } = surveyConditions(cluster, Date.now())
   if (isPartial)
-    io.err('a part of the objects cannot be read, so that these answers may be wrong; nothing is written\n')
+    io.err(
+      'a part of the objects cannot be read, so that these answers may be wrong; nothing is written; mend what is named above, and ask again\n',
+    )
   else for (const one of objects) if (one.isChanged) await store.apply(patchOf(one))
   const code = isPartial ? 3 : 0
   if (output === 'text' || output === 'wide') {
     io.out(printConditionTables(objects, cluster, output === 'wide'))
-    if (objects.length === 0) io.err('the input has no TrafficPolicy, no TrafficPolicyBinding and no EdgeService\n')
+    if (objects.length === 0)
+      io.err('the input has no TrafficPolicy, no TrafficPolicyBinding and no EdgeService; check --from\n')
     return code
   }
   const list = { apiVersion: 'v1', kind: 'List', items: objects.map(patchOf) }

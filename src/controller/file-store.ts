@@ -122,7 +122,11 @@ function dropLost(folder: string, cluster: Cluster, { conditions }: Pick<Said, '
     try {
       rmSync(path, { force: true })
     } catch (cause) {
-      throw new Failure('input.unreadable', `${path} cannot be removed: ${(cause as Error).message}`, cause)
+      throw new Failure(
+        'input.unreadable',
+        `${path}, of an object that is gone, cannot be removed: ${(cause as Error).message}; remove it, or let the controller write to --status`,
+        cause,
+      )
     }
   }
 }

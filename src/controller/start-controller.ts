@@ -57,7 +57,9 @@ export function startController({ store, clock, log }: ControllerOptions): Contr
     cancelTimer()
     if (objects === undefined) return
     if (objects.isPartial) {
-      log.warn('a part of the objects could never be read, so that nothing is concluded from what is missing')
+      log.warn(
+        'a part of the objects could never be read, so that nothing is concluded and no condition is written; mend what the log names above',
+      )
       return
     }
     const now = clock.now()

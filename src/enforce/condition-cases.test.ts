@@ -199,3 +199,21 @@ test('of two bindings of one attachment the older counts, and the other has a Co
     ['b', 'True/Installed', 'True/Enforcing', 'none'],
   ])
 })
+
+test('58: a status that cannot be read is no missing node: the condition says what is wrong with it, and where', () => {
+  const attachment = `${head}kind: VPCAttachment\nmetadata: {namespace: tenant, name: web-0}\n`
+  const binding = `${head}kind: TrafficPolicyBinding\nmetadata: {namespace: tenant, name: web-0}\nspec: {vpcAttachmentRef: {name: web-0}}\n`
+  const judge = (status: string, ofBinding = '') => {
+    const { value } = parseCluster([attachment + status, binding + ofBinding].join('---\n'))
+    const installed = bindingOf(value, start).conditions.find(({ type }) => type === 'Installed')
+    return `${installed?.reason}: ${installed?.message}`
+  }
+  expect(judge('status: {node: 7}\n')).toMatch(
+    /^NoNodes: the status of VPCAttachment tenant\/web-0 cannot be read.*: status\.node: .*; /,
+  )
+  expect(judge('status: nothing\n')).toMatch(/^NoNodes: the status of VPCAttachment .* cannot be read.*: status: /)
+  expect(judge('status: {}\n')).toMatch(/^NoNodes: VPCAttachment tenant\/web-0 is on no node; whoever/)
+  expect(judge('status: {node: n1}\n', 'status: {nodes: 3}\n')).toMatch(
+    /^Pending: what n1 says of the binding cannot be read: status\.nodes: .*; /,
+  )
+})

@@ -18,6 +18,8 @@ export type InstalledFacts = {
   readonly attachment: string
   /** `status.node` of the attachment. */
   readonly node: string | undefined
+  /** Why the status of the attachment, or of the binding, could not be read; undefined where it could. */
+  readonly unread?: { readonly attachment?: string; readonly binding?: string }
   /** Of that node; what other nodes say is of no matter. */
   readonly entry: NodeEntry | undefined
   /** Milliseconds since the epoch. */
@@ -41,9 +43,24 @@ export function judgeInstalled(facts: InstalledFacts): Judgement {
 }
 
 function whyNotInstalled(facts: InstalledFacts): Answer | undefined {
-  const { attachment, node, entry } = facts
-  if (node === undefined) return { reason: 'NoNodes', message: `VPCAttachment ${attachment} is on no node` }
-  if (entry === undefined) return { reason: 'Pending', message: `${node} has not said anything about the binding yet` }
+  const { attachment, node, entry, unread } = facts
+  if (unread?.attachment !== undefined) {
+    const message = `the status of VPCAttachment ${attachment} cannot be read, so that its node is not known: ${unread.attachment}`
+    return { reason: 'NoNodes', message }
+  }
+  if (node === undefined)
+    return {
+      reason: 'NoNodes',
+      message: `VPCAttachment ${attachment} is on no node; whoever places the workload writes status.node`,
+    }
+  if (entry === undefined && unread?.binding !== undefined) {
+    return { reason: 'Pending', message: `what ${node} says of the binding cannot be read: ${unread.binding}` }
+  }
+  if (entry === undefined)
+    return {
+      reason: 'Pending',
+      message: `${node} has not said anything about the binding yet; is portolan agent --node ${node} running there, and does its status come here?`,
+    }
   for (const test of tests) {
     const answer = test({ ...facts, node, entry })
     if (answer !== undefined) return answer
@@ -55,7 +72,10 @@ function testStale({ node, entry, now }: Parameters<Test>[0]): Answer | undefine
   const staleAt = momentOfStaleness(entry)
   if (staleAt !== undefined && now < staleAt) return undefined
   const since = entry.heartbeatTime === undefined ? 'gives no sign of life' : `was last heard of ${entry.heartbeatTime}`
-  return { reason: 'Stale', message: `${node} ${since}; whether it still holds what it said is not known` }
+  return {
+    reason: 'Stale',
+    message: `${node} ${since}; whether it still holds what it said is not known; look after portolan agent there, and compare the clocks`,
+  }
 }
 
 /** When the entry turns stale, in milliseconds since the epoch; undefined where it has no readable heartbeat. */
@@ -77,7 +97,9 @@ function testPending({ node, entry, generation }: Parameters<Test>[0]): Answer |
     if (said === undefined) return [`nothing is said of ${direction}`]
     if (said.state !== 'Applied') return [`${direction} is pending${withMessage(said.message)}`]
     if (said.observedGeneration === generation) return []
-    return [`${direction} is of generation ${said.observedGeneration} of the binding, which is at ${generation}`]
+    return [
+      `${direction} is of generation ${said.observedGeneration} of the binding, which is at ${generation}; its agent has still to read that one`,
+    ]
   })
   return reasons.length === 0 ? undefined : { reason: 'Pending', message: `${node}: ${reasons.join('; ')}` }
 }
@@ -90,10 +112,11 @@ type Mode = NonNullable<NodeEntry['mode']>
 
 const modeMessages: Readonly<Record<Mode, string>> = {
   Enforce: 'drops what the policies deny',
-  Audit: 'decides and counts, and drops nothing (mode Audit)',
-  Off: 'decides nothing (mode Off)',
-  Unsupported: 'was told to decide, and its kernel cannot: nothing is protected',
-  Unknown: 'does not know its mode',
+  Audit: 'decides and counts, and drops nothing (mode Audit); portolan agent mode enforce there makes it drop',
+  Off: 'decides nothing (mode Off); portolan agent mode enforce there makes it decide and drop',
+  Unsupported:
+    'was told to decide, and its kernel cannot: nothing is protected; portolan agent mode there says what is missing',
+  Unknown: 'does not know its mode; portolan agent mode there says why',
 }
 
 /** Only True means protected. An entry without a mode is of an older writer: unknown. */

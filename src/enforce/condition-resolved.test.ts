@@ -33,7 +33,7 @@ test('a binding: each direction by itself, and both together', () => {
     'EgressResolved True/Default: the built-in policy default-deny-all',
   ])
   expect(resolvedOf(attachment, binding(refs))[0]).toBe(
-    'Resolved False/PolicyNotFound: ingress: there is no TrafficPolicy tenant/web; egress: the built-in policy default-deny-all',
+    'Resolved False/PolicyNotFound: ingress: there is no TrafficPolicy tenant/web; create it, or correct the reference; egress: the built-in policy default-deny-all',
   )
   expect(resolvedOf(attachment, policy('web', '{rules: [{name: A, action: Deny}]}'), binding(refs))[1]).toMatch(
     /^IngressResolved False\/PolicyInvalid: TrafficPolicy tenant\/web does not compile: spec\.rules\[0\]\.name/,
@@ -43,11 +43,11 @@ test('a binding: each direction by itself, and both together', () => {
 
 test('a binding of an attachment that is not there is on no node, and says so', () => {
   expect(conditionsOf('TrafficPolicyBinding', binding('{vpcAttachmentRef: {name: web-1}}'))).toEqual([
-    'Resolved False/AttachmentNotFound: there is no VPCAttachment tenant/web-1',
+    'Resolved False/AttachmentNotFound: there is no VPCAttachment tenant/web-1; create it, or correct vpcAttachmentRef',
     'IngressResolved True/Default: the built-in policy default-deny-all',
     'EgressResolved True/Default: the built-in policy default-deny-all',
-    'Installed False/NoNodes: VPCAttachment tenant/web-1 is on no node',
-    'Enforcing False/NoNodes: VPCAttachment tenant/web-1 is on no node',
+    'Installed False/NoNodes: VPCAttachment tenant/web-1 is on no node; whoever places the workload writes status.node',
+    'Enforcing False/NoNodes: VPCAttachment tenant/web-1 is on no node; whoever places the workload writes status.node',
   ])
 })
 
@@ -72,7 +72,7 @@ test('68: an EdgeService without policies is Default; with one of its own namesp
 test('65: a policy of the provider’s namespace does not count', () => {
   const named = service(', trafficPolicy: {egressPolicyRef: {name: from-vpc}}')
   expect(conditionsOf('EdgeService', named, policy('from-vpc', undefined, 'provider'))).toEqual([
-    'TrafficPolicyResolved False/PolicyNotFound: ingress: the built-in policy default-deny-all; egress: there is no TrafficPolicy tenant/from-vpc',
+    'TrafficPolicyResolved False/PolicyNotFound: ingress: the built-in policy default-deny-all; egress: there is no TrafficPolicy tenant/from-vpc; create it, or correct the reference',
   ])
 })
 

@@ -2,7 +2,7 @@
 import { countOf } from '#base/text'
 import type { Cluster } from '#model/cluster'
 import { keyOf } from '#model/meta'
-import type { EdgeService, TrafficPolicy } from '#model/traffic-policy'
+import type { EdgeService, Problem, TrafficPolicy } from '#model/traffic-policy'
 import { reservedPolicyName } from '#model/traffic-policy-schema'
 import type { Judgement } from './condition'
 import { isOwnedByController, type Resolution, resolveReference } from './resolve-reference'
@@ -73,7 +73,11 @@ export function judgeResolved(
   { namespace, refs, lostAttachment }: ResolvedFacts,
 ): readonly Judgement[] {
   const both = answersOf(resolve, namespace, refs)
-  const lost = { status: 'False', reason: 'AttachmentNotFound', message: `there is no VPCAttachment ${lostAttachment}` }
+  const lost = {
+    status: 'False',
+    reason: 'AttachmentNotFound',
+    message: `there is no VPCAttachment ${lostAttachment}; create it, or correct vpcAttachmentRef`,
+  }
   return [
     { type: 'Resolved', ...(lostAttachment === undefined ? together(both) : (lost as Answer)) },
     { type: 'IngressResolved', ...both.ingress },
@@ -96,9 +100,9 @@ export function judgeEdgeService(resolve: Resolver, { meta, spec, problems }: Ed
 }
 
 /** Of an object that the API server would have refused. */
-export function refused(problems: readonly { readonly path: string; readonly message: string }[]): Answer {
-  const told = problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
-  return { status: 'False', reason: 'Invalid', message: told === '' ? 'it has no spec' : told }
+export function refused(problems: readonly Problem[]): Answer {
+  const told = problems.map(({ path, message, hint }) => `${path}: ${message}; ${hint}`).join('; ')
+  return { status: 'False', reason: 'Invalid', message: told === '' ? 'it has no spec; write one' : told }
 }
 
 /** By its own name the reserved one resolves to the built-in policy, so that a tenant's is looked at first. */

@@ -1,10 +1,11 @@
 /** All conditions of a cluster at one moment: a value of its objects and the clock, with nothing remembered beside them. */
 import { compareText } from '#base/text'
+import { describeProblems } from '#compile/traffic-policy/compile-policy'
 import { compareBindings } from '#compile/traffic-policy/lint-traffic-policies'
 import type { Cluster } from '#model/cluster'
 import type { JudgedKind } from '#model/condition-schema'
 import { keyOf, type Meta } from '#model/meta'
-import type { TrafficPolicyBinding } from '#model/traffic-policy'
+import type { Problem, TrafficPolicyBinding } from '#model/traffic-policy'
 import { type Condition, controllerTypes, datedConditions, type Judgement } from './condition'
 import {
   type InstalledFacts,
@@ -99,7 +100,7 @@ function judgeBinding(
 
 function conflicts(attachment: string, winner: string): readonly Judgement[] {
   const reason = 'Conflict'
-  const message = `VPCAttachment ${attachment} is bound by TrafficPolicyBinding ${winner}, which counts`
+  const message = `VPCAttachment ${attachment} is bound by TrafficPolicyBinding ${winner}, which is older and counts; delete one of the two, or bind another attachment`
   const not = { status: 'False', reason, message } as const
   return [
     { type: 'Installed', ...not },
@@ -110,13 +111,19 @@ function conflicts(attachment: string, winner: string): readonly Judgement[] {
 
 function factsOf(
   { vpcAttachments }: TrafficObjects,
-  { meta, generation, spec, status }: TrafficPolicyBinding,
+  { meta, generation, spec, status, unreadStatus }: TrafficPolicyBinding,
   now: number,
 ): InstalledFacts | undefined {
   if (spec === undefined) return undefined
   const attachment = `${meta.namespace}/${spec.vpcAttachmentRef.name}`
-  const node = vpcAttachments.get(attachment)?.status?.node
-  return { generation, attachment, node, entry: entryOf(status?.nodes ?? [], node), now }
+  const held = vpcAttachments.get(attachment)
+  const node = held?.status?.node
+  const unread = { ...told('attachment', held?.unreadStatus), ...told('binding', unreadStatus) }
+  return { generation, attachment, node, unread, entry: entryOf(status?.nodes ?? [], node), now }
+}
+
+function told(whose: 'attachment' | 'binding', problems: readonly Problem[] | undefined) {
+  return problems === undefined ? {} : { [whose]: describeProblems(problems).replaceAll('\n', '; ') }
 }
 
 /** However fresh and healthy, what other nodes say is ignored: a lost node cannot take its entry back. */

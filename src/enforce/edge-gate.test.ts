@@ -29,21 +29,38 @@ const service: EdgeService = {
 test('it is open for an admitted link of the provider that the service grants', () => {
   expect(whyGateIsClosed(link, service)).toBeUndefined()
   const { spec: _, ...refused } = link
-  expect(whyGateIsClosed(refused, service)).toBe('the attachment cannot be read')
+  expect(whyGateIsClosed(refused, service)).toBe(
+    'EdgeAttachment provider/link cannot be read: it has no spec; write one',
+  )
+  const problems = [{ path: 'spec.providerRef', message: 'it is missing', hint: 'name the provider' }]
+  expect(whyGateIsClosed({ ...refused, problems }, service)).toBe(
+    'EdgeAttachment provider/link cannot be read: spec.providerRef: it is missing; name the provider',
+  )
 })
 
 test('it is closed until Admitted is True, and not by another word for it', () => {
   const conditions = (status: 'False' | 'Unknown') => ({ ...link, status: { conditions: [{ ...admitted, status }] } })
   for (const one of [conditions('False'), conditions('Unknown'), { ...link, status: {} }]) {
-    expect(whyGateIsClosed(one, service)).toBe('the attachment is not Admitted')
+    expect(whyGateIsClosed(one, service)).toBe(
+      'EdgeAttachment provider/link is not Admitted; whoever admits attachments has to set that condition to True',
+    )
   }
+  const why = { ...link, status: { conditions: [{ ...admitted, status: 'False' as const, message: 'quota' }] } }
+  expect(whyGateIsClosed(why, service)).toMatch(/is not Admitted \(quota\); whoever/)
+  const { status: _, ...rest } = link
+  const unreadStatus = [{ path: 'status.node', message: '7 is no text', hint: 'write text' }]
+  expect(whyGateIsClosed({ ...rest, unreadStatus }, service)).toMatch(
+    /is not Admitted \(its status cannot be read: status\.node: 7 is no text\)/,
+  )
 })
 
 test('it is closed for a service that is not there, cannot be read or is being deleted', () => {
   const deletionTimestamp = lastTransitionTime
-  expect(whyGateIsClosed(link, undefined)).toBe('there is no EdgeService tenant/dns')
+  expect(whyGateIsClosed(link, undefined)).toBe(
+    'there is no EdgeService tenant/dns; create it, or correct the serviceRef of EdgeAttachment provider/link',
+  )
   expect(whyGateIsClosed(link, { ...service, meta: { ...service.meta, deletionTimestamp } })).toMatch(
-    /is being deleted/,
+    /is being deleted; delete the attachment as well, or/,
   )
   const { spec: _, ...refused } = service
   expect(whyGateIsClosed(link, refused)).toMatch(/cannot be read/)
@@ -67,7 +84,7 @@ test('a provider without a namespace is one of the service’s own', () => {
     spec: { providerRef, vpcRef: { name: 'blue' } },
   })
   expect(whyGateIsClosed(link, granting({ name: 'resolver', namespace: 'other' }))).toBe(
-    'EdgeService tenant/dns grants other/resolver, not provider/resolver',
+    'EdgeService tenant/dns grants other/resolver, not provider/resolver; correct the providerRef of the service or of the attachment',
   )
   expect(whyGateIsClosed(link, granting({ name: 'resolver' }))).toMatch(/grants tenant\/resolver, not provider/)
   const own = { ...link, meta: meta('EdgeAttachment', 'tenant', 'link') }

@@ -72,7 +72,8 @@ function planPolicy(wanted: WantedPolicy, own: Bound | undefined, isPartial: boo
   const before = own?.snapshot
   const isDefault = namespace === undefined
   if (isDefault && own !== undefined && before?.policyUid !== uid && isPartial) {
-    const message = 'the binding may be among the objects that could not be read; what is bound stays'
+    const message =
+      'the binding may be among the objects that could not be read; what is bound stays; the log of the agent names what to mend'
     return { step: { do: 'nothing' }, outcome: () => ({ state: 'Pending', message }) }
   }
   const isSame = before?.policyUid === uid

@@ -20,6 +20,8 @@ export type Place = { readonly slot: number; readonly direction: Direction }
 export type NodeFacts = {
   readonly rows: readonly NodeRow[]
   readonly boundAt: (place: Place) => Bound | undefined
+  /** Why an interface without a row is under policy all the same; undefined where it is not. */
+  readonly whyStrange: (interfaceName: string) => string | undefined
   /** Objects were read in part: what is missing may be there. */
   readonly isPartial: boolean
   /** What no attachment claims is unbound at a resync only, so that one that is moved about is not cut off at once. */
@@ -68,12 +70,14 @@ function stateWithout(wanted: Wanted, why: string): DirectionState {
 function planInterface(wanted: WantedInterface, facts: NodeFacts): PlannedInterface {
   const { takenBy } = wanted
   if (takenBy !== undefined) {
-    const message = `interface ${wanted.interface} is that of ${takenBy}, which is older or of a lesser name`
+    const message = `interface ${wanted.interface} is that of ${takenBy}, which is older or of a lesser name; correct status.hostInterface of one of them, or delete the one that is left over`
     return { wanted, directions: bothDirections.map((direction) => idle(direction, { state: 'Failed', message })) }
   }
   const found = findRow(wanted.interface, facts.rows)
   if (typeof found === 'string') {
-    const state: DirectionState = { state: 'Pending', message: found }
+    const { interface: name } = wanted
+    const message = (name === undefined ? undefined : facts.whyStrange(name)) ?? found
+    const state: DirectionState = { state: 'Pending', message }
     return { wanted, directions: bothDirections.map((direction) => idle(direction, state)) }
   }
   const { isPartial } = facts
@@ -87,11 +91,13 @@ function planInterface(wanted: WantedInterface, facts: NodeFacts): PlannedInterf
 
 /** The agent's own network namespace first: names repeat in others. */
 export function findRow(name: string | undefined, rows: readonly NodeRow[]): NodeRow | string {
-  if (name === undefined) return 'the attachment names no interface yet'
+  if (name === undefined)
+    return 'the attachment names no interface yet; whoever makes the interface writes its name into status.hostInterface'
   const named = rows.filter((row) => row.name === name)
   const here = named.filter(({ isHere }) => isHere)
   const [row, ...others] = here.length > 0 ? here : named
-  if (row === undefined) return `interface ${name} is not attached to the datapath yet`
+  if (row === undefined)
+    return `interface ${name} is not attached to the datapath yet; attach it (portolan agent attach ${name}, as a CNI chain does)`
   if (others.length === 0) return row
   const where = here.length > 0 ? '' : ' of other network namespaces'
   return `${others.length + 1} interfaces${where} are attached by the name ${name}, and which one is meant cannot be told; rename or detach the others`

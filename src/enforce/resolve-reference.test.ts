@@ -22,7 +22,7 @@ test('a policy of the namespace, and of no other', () => {
   expect(resolve('web', policy('web', rules))).toMatchObject({ kind: 'policy', policy: { meta: { name: 'web' } } })
   expect(resolve('web', policy('web', rules, 'provider'))).toEqual({
     kind: 'missing',
-    message: 'there is no TrafficPolicy tenant/web',
+    message: 'there is no TrafficPolicy tenant/web; create it, or correct the reference',
   })
 })
 

@@ -28,10 +28,11 @@ export function resolveReference(
   const policy = trafficPolicies.get(key)
   if (reference.name === reservedPolicyName) {
     if (policy === undefined || isOwnedByController(policy.meta)) return { kind: 'default' }
-    const message = `TrafficPolicy ${key} is not the controller's, and its name is reserved for the built-in policy`
+    const message = `TrafficPolicy ${key} is not the controller's, and its name is reserved for the built-in policy; rename it and refer to it by that name, or delete it`
     return { kind: 'foreign', message }
   }
-  if (policy === undefined) return { kind: 'missing', message: `there is no TrafficPolicy ${key}` }
+  if (policy === undefined)
+    return { kind: 'missing', message: `there is no TrafficPolicy ${key}; create it, or correct the reference` }
   const compilation = compilePolicy(policy)
   if (compilation.kind === 'compiled') return { kind: 'policy', policy, compiled: compilation.compiled }
   const why = describeProblems(compilation.problems).replaceAll('\n', '; ')

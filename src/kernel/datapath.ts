@@ -112,7 +112,10 @@ function openLocked(options: DatapathOptions, { place, older }: Locks): Datapath
   }
   const publisher = publisherOf({ bpf, tables, folders })
   const ring = openRing(bpf.native, tables.events)
-  const hold = (): void => holdAttachments({ bpf, folders, tables }, attachments)
+  const hold = (): void => {
+    const slots = new Set(listHeld({ bpf, tables }).map(({ slot }) => slot))
+    holdAttachments({ bpf, folders }, attachments, slots)
+  }
   const detach = (held: HeldInterface): void => {
     for (const direction of directions) publisher.unbind({ slot: held.slot, direction })
     attacher.detach(held)

@@ -3,7 +3,6 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Bpf } from './bpf-sys'
 import { listPins, openPin, pin } from './bpffs'
-import { type InterfaceTools, listHeld } from './datapath-interfaces'
 import type { Folders } from './datapath-tables'
 import { readLink } from './links'
 import { readProgramInfo } from './programs'
@@ -34,17 +33,17 @@ export function noAttachments(): HeldAttachments {
 }
 
 /**
- * Takes hold of all that is pinned, and keeps what lost its pin for as long as its interface has a row: to let go of a link
- * would take its program off. A slot that was given to another interface has another link under its name.
+ * Takes hold of all that is pinned, and keeps what lost its pin for as long as its slot is held: to let go of a link would
+ * take its program off. A slot that was given to another interface has another link under its name.
  */
-export function holdAttachments(tools: InterfaceTools, held: HeldAttachments): void {
-  const slots = new Set(listHeld(tools).map(({ slot }) => String(slot)))
+export function holdAttachments(tools: Tools, held: HeldAttachments, slots: ReadonlySet<number>): void {
   for (const kind of kinds) holdKind(tools, held[kind.folder], { kind, slots })
 }
 
-type Holding = { readonly kind: Kind; readonly slots: ReadonlySet<string> }
+type Tools = { readonly bpf: Bpf; readonly folders: Folders }
+type Holding = { readonly kind: Kind; readonly slots: ReadonlySet<number> }
 
-function holdKind({ bpf, folders }: InterfaceTools, known: Map<string, Attachment>, { kind, slots }: Holding): void {
+function holdKind({ bpf, folders }: Tools, known: Map<string, Attachment>, { kind, slots }: Holding): void {
   const pinned = listPins(folders[kind.folder])
   for (const name of pinned) {
     const fd = openPin(bpf, join(folders[kind.folder], name))
@@ -60,17 +59,14 @@ function holdKind({ bpf, folders }: InterfaceTools, known: Map<string, Attachmen
   }
   for (const [name, { fd }] of known) {
     const [slot = ''] = name.split('-')
-    if (pinned.includes(name) || (slots.has(slot) && kind.isInUse(bpf, fd))) continue
+    if (pinned.includes(name) || (slots.has(Number(slot)) && kind.isInUse(bpf, fd))) continue
     closeSync(fd)
     known.delete(name)
   }
 }
 
 /** Tells how many pins were made. */
-export function repinAttachments(
-  { bpf, folders }: { readonly bpf: Bpf; readonly folders: Folders },
-  held: HeldAttachments,
-): number {
+export function repinAttachments({ bpf, folders }: Tools, held: HeldAttachments): number {
   let made = 0
   for (const { folder, isInUse } of kinds) {
     const pinned = new Set(listPins(folders[folder]))

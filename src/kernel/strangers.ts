@@ -8,7 +8,7 @@ import { filterProgram } from './clsact'
 import type { Folders } from './datapath-tables'
 import { type Hook, queryHook, readLink } from './links'
 import { programNameById, readProgramInfo } from './programs'
-import type { NetworkInterface } from './rtnetlink'
+import { listInterfaces, type NetworkInterface } from './rtnetlink'
 
 type Tools = { readonly bpf: Bpf; readonly folders: Folders }
 
@@ -35,8 +35,17 @@ export function refuseStrangers(name: string): Failure {
   return new Failure('kernel.in-use', whyStrange(name))
 }
 
-export function whyStrange(name: string): string {
+function whyStrange(name: string): string {
   return `${name} has programs of another datapath, which decide its packets: either it is attached by another --bpffs folder, or their pins are gone with their bpffs; where their agent still runs, mount the bpffs and it pins them again within 5 s, then attach again; else make the interface anew and attach that`
+}
+
+/** By its name in the calling thread's network namespace; undefined where it has none, or is not there. */
+export function findStrangers(tools: Tools, name: string, ways: 'tcx' | 'clsact'): string | undefined {
+  const link = listInterfaces(tools.bpf.native).find((one) => one.name === name)
+  if (link === undefined) return undefined
+  const isStrange =
+    ways === 'tcx' ? hasStrangers(tools, link) : hooks.some((hook) => hasStrangeFilter(tools, link.name, hook))
+  return isStrange ? whyStrange(name) : undefined
 }
 
 /** Of all versions of the folder, and of what stands aside in it. */

@@ -46,6 +46,8 @@ type Readable<Spec, Status> = {
   readonly generation: number
   readonly spec?: Spec
   readonly status?: Status
+  /** Why the text’s status is not here: it could not be read. */
+  readonly unreadStatus?: readonly Problem[]
   readonly problems: readonly Problem[]
 }
 

@@ -30,7 +30,7 @@ export function readStatusFolder(folder: string): StatusFolder {
       const reading = isController ? readConditionPatch(value) : readStatusPatch(value)
       if (reading.kind === 'refused') {
         const [problem] = reading.problems
-        troubles.push(`${path} is left out: ${problem?.path ?? ''}: ${problem?.message ?? ''}`)
+        troubles.push(`${path} is left out: ${problem?.path ?? ''}: ${problem?.message ?? ''}; ${problem?.hint ?? ''}`)
       } else if ('conditions' in reading.patch.status) conditions.push(reading.patch as ConditionPatch)
       else nodes.push(reading.patch as StatusPatch)
     }
@@ -67,7 +67,8 @@ function readJson(path: string, troubles: string[]): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (cause) {
-    if (codeOf(cause) !== 'ENOENT') troubles.push(`${path} is left out: ${reasonOf(cause)}`)
+    if (codeOf(cause) !== 'ENOENT')
+      troubles.push(`${path} is left out: ${reasonOf(cause)}; delete it, and whoever writes it writes it anew`)
     return undefined
   }
 }

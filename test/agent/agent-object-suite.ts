@@ -69,7 +69,9 @@ export function agentObjectSuite(makeKernel: () => NodeKernel): void {
     await world().set([edge({ isAdmitted: false }), ...others])
     expect([goes('egress'), goes('ingress')]).toEqual([false, false])
     expect(egress().uid).toBeUndefined()
-    expect(world().logged.filter((line) => line === 'the attachment is not Admitted')).toHaveLength(2)
+    expect(
+      world().logged.filter((line) => /^EdgeAttachment \S+ is not Admitted; whoever admits/.test(line)),
+    ).toHaveLength(2)
     await world().set([edge(), ...others])
     expect([goes('egress'), goes('ingress')]).toEqual([true, true])
   })
@@ -123,7 +125,7 @@ export function agentObjectSuite(makeKernel: () => NodeKernel): void {
     expect(egress().uid).toBe(builtIn)
     expect(world().entry('evil/a-thief')?.egress).toMatchObject({
       state: 'Failed',
-      message: `interface ${device()} is that of VPCAttachment tenant/web, which is older or of a lesser name`,
+      message: `interface ${device()} is that of VPCAttachment tenant/web, which is older or of a lesser name; correct status.hostInterface of one of them, or delete the one that is left over`,
     })
   })
 
@@ -143,7 +145,10 @@ export function agentObjectSuite(makeKernel: () => NodeKernel): void {
       policy('ping'),
       policy('shared', { namespace: 'other' }),
     ])
-    expect(state('ingress')).toMatchObject({ state: 'Pending', message: 'there is no TrafficPolicy tenant/shared' })
+    expect(state('ingress')).toMatchObject({
+      state: 'Pending',
+      message: 'there is no TrafficPolicy tenant/shared; create it, or correct the reference',
+    })
     expect(egress().uid).toBe('uid-ping')
     const bad = { ...bind({ egress: 'ping' }), spec: { vpcAttachmentRef: { name: 'web' }, policy: 'ping' } }
     await world().set([web(), bad, policy('ping')])

@@ -40,7 +40,10 @@ export function agentSuite(makeKernel: () => NodeKernel): void {
   test('3 to 5: a policy that is missing denies and is pending, at once applied when it comes, unbound when it goes', async () => {
     const objects = [web(), bind({ ingress: 'lost', egress: 'ping' }), policy('ping')]
     await start(objects)
-    expect(state('ingress')).toMatchObject({ state: 'Pending', message: 'there is no TrafficPolicy tenant/lost' })
+    expect(state('ingress')).toMatchObject({
+      state: 'Pending',
+      message: 'there is no TrafficPolicy tenant/lost; create it, or correct the reference',
+    })
     expect(state('egress')).toMatchObject({ state: 'Applied' })
     expect(goes('ingress')).toBe(false)
     expect(ingress().uid).toBeUndefined()

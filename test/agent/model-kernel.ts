@@ -175,6 +175,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
 
     return {
       isHere: () => true,
+      whyStrange: () => undefined,
       interfaces: () => [...rows.values()].sort((one, other) => one.slot - other.slot),
       dropGone() {
         const gone = [...rows.values()].filter(({ name, slot }) => links.get(name) !== slot)

@@ -10,6 +10,7 @@ import type { RawRecord } from '#manifests/text/raw-object'
 import { type AgentWorld, agentWorld } from '../agent/agent-world'
 import { attachment, binding, echo, policy, rest } from '../agent/traffic-objects'
 import { type KernelNode, kernelNode } from './agent-kernel'
+import { agentFiles, spawnAgent, until } from './agent-process'
 import { describeKernel } from './describe-kernel'
 import { mustRun } from './run-command'
 
@@ -169,5 +170,45 @@ for (const hooks of ['tcx', 'clsact'] as const)
       await world.advance(300)
       expect(verdicts()).toEqual({ egress: true, ingress: false })
       expect(egress()).not.toHaveProperty('message')
+    })
+  })
+
+for (const hooks of ['tcx', 'clsact'] as const)
+  describeKernel(`an agent that ends without its bpffs (${hooks})`, () => {
+    test('the next one says that mode and interfaces are gone, and what still has programs; nothing is off in silence', async () => {
+      const node = kernelNode()
+      const files = agentFiles()
+      if (hooks === 'clsact') node.faults.add('no-tcx')
+      node.attach('m1')
+      files.write(objects('m1'))
+      const environment = hooks === 'clsact' ? { PORTOLAN_FAULTS: 'no-tcx' } : {}
+      const argv = ['--node', 'n1', '--from', files.from, '--status', files.status, '--bpffs', node.folder]
+      const start = (...more: string[]) =>
+        spawnAgent([...argv, '--metrics-listen', 'none', ...more], { namespace: node.host, environment })
+      const egress = () => files.entry('tenant/web')?.egress
+      const first = start('--mode', 'enforce')
+      await until('it is published', () => egress()?.state === 'Applied', 20_000, first.output)
+      mustRun(['umount', '--lazy', node.folder])
+      first.child.kill('SIGKILL')
+      await first.ended
+      mountBpffs(openBpf(), node.folder)
+      const next = start()
+      await until('the status tells', () => egress()?.state === 'Pending', 20_000, next.output)
+      expect(files.entry('tenant/web')?.mode).toBe('Off')
+      expect(next.output()).toMatch(
+        /nothing is decided: the datapath is new.*enforce, is gone.*portolan agent mode enforce/,
+      )
+      if (hooks === 'clsact') {
+        // Filters outlive the agent, with the tables they read.
+        expect(egress()?.message).toMatch(/m1 has programs of another datapath.*make the interface anew/)
+        expect(() => node.attachAnew('m1')).toThrow(/m1 has programs of another datapath/)
+        expect([node.passes('m1', 'egress'), node.passes('m1', 'ingress')]).toEqual([true, false])
+      } else {
+        expect(egress()?.message).toMatch(/m1 is not attached to the datapath yet; attach it/)
+      }
+      next.child.kill('SIGTERM')
+      expect(await next.ended).toBe(0)
+      node.close()
+      files.remove()
     })
   })

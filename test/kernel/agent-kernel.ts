@@ -65,7 +65,7 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
     open() {
       const datapath = openDatapath(options)
       const own = namespaceInode(ownNamespace)
-      return { ...datapath, isHere: ({ namespace }) => namespace === own }
+      return { ...datapath, isHere: ({ namespace }) => namespace === own, whyStrange: () => undefined }
     },
     attach: (name) => attachBy(attacher, name),
     attachAnew(name) {

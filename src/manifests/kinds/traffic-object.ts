@@ -1,5 +1,5 @@
 /** Traffic policies and what they are bound to, held to their schemas; an object that is refused is kept without its spec. */
-import { describeValue } from '#manifests/text/raw-object'
+import { describeValue, isRecord } from '#manifests/text/raw-object'
 import type { ApiKind } from '#model/api-schema'
 import { edgeAttachmentKind, edgeServiceKind, vpcAttachmentKind } from '#model/attachment-schema'
 import type { Meta } from '#model/meta'
@@ -14,7 +14,7 @@ import type {
 import { trafficGroup, trafficGroupAlias, trafficVersion } from '#model/traffic-policy'
 import { trafficPolicyBindingKind } from '#model/traffic-policy-binding-schema'
 import { trafficPolicyKind } from '#model/traffic-policy-schema'
-import { type Fields, hasStatus, report } from './fields'
+import { type Fields, report } from './fields'
 import { askRules, type Hold, readValue } from './read-value'
 
 export const parseTrafficPolicy = parserOf<TrafficPolicy>(trafficPolicyKind)
@@ -28,6 +28,7 @@ type AnyObject = {
   readonly generation: number
   readonly spec?: unknown
   readonly status?: unknown
+  readonly unreadStatus?: readonly Problem[]
   readonly problems: readonly Problem[]
 }
 
@@ -44,13 +45,14 @@ function parseObject(kind: ApiKind, root: Fields, meta: Meta): AnyObject {
   if (hold.told.length === 0) askRules(kind.rules, { metadata: { name: meta.name }, spec: read }, '', hold)
   const problems = hold.told.map((problem) => nameRule(problem, spec))
   for (const problem of problems) tell(root, problem)
-  const status = parseStatus(kind, root)
+  const { status, unread } = parseStatus(kind, root)
   const generation = generationOf(root)
   return {
     meta: generation === undefined ? { ...meta, assumed: [...meta.assumed, 'metadata.generation'] } : meta,
     generation: generation ?? 1,
     ...(problems.length === 0 && { spec: read }),
     ...(status !== undefined && { status }),
+    ...(unread.length > 0 && { unreadStatus: unread }),
     problems,
   }
 }
@@ -92,13 +94,20 @@ function generationOf(root: Fields): number | undefined {
   return isGiven && generation >= 0 && generation <= mostGeneration ? generation : undefined
 }
 
+type StatusReading = { readonly status?: unknown; readonly unread: readonly Problem[] }
+
 /** A status is written by programs: one that cannot be read is told and left out, and the spec counts all the same. */
-function parseStatus(kind: ApiKind, root: Fields): unknown {
-  if (!hasStatus(root)) return undefined
+function parseStatus(kind: ApiKind, root: Fields): StatusReading {
+  if (!isGiven(root.values.status)) return { unread: [] }
   const hold: Hold = { told: [], isStrict: false }
   const status = readValue(kind.status, root.values.status, 'status', hold)
   for (const problem of hold.told) tell(root, problem)
-  return hold.told.length === 0 ? status : undefined
+  return hold.told.length === 0 ? { status, unread: [] } : { unread: hold.told }
+}
+
+/** An empty status is as good as none. */
+function isGiven(status: unknown): boolean {
+  return status !== undefined && status !== null && !(isRecord(status) && Object.keys(status).length === 0)
 }
 
 /** Whoever reads the sentence alone, as in a status, learns of which rule it is. */
