@@ -1,22 +1,31 @@
 /** Random policies and random packets: the datapath's decisions and counters against the reference's, packet by packet. */
-import { printIp } from '#base/ip'
-import { counterLayout } from '#compile/traffic-policy/datapath-maps'
-import { type Direction, type Entry, pathClasses } from '#compile/traffic-policy/entry'
+import { type Ip, printIp } from '#base/ip'
+import {
+  configLayout,
+  counterLayout,
+  type EnforcedMode,
+  modeNumbers,
+  prefixKeyLayout,
+} from '#compile/traffic-policy/datapath-maps'
+import { type Direction, type Entry, type PathClass, pathClasses } from '#compile/traffic-policy/entry'
 import { type Decision, isSameDecision } from '#compile/traffic-policy/policy-packet'
 import { fallbackReasons } from '#compile/traffic-policy/reasons'
 import { createReference } from '#compile/traffic-policy/reference-connection'
+import { parsePacket } from '#compile/traffic-policy/reference-parse'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
+import { writeConfig } from '#kernel/datapath-tables'
 import { readBatches } from '#kernel/map-batch'
-import { rowSize } from '#kernel/maps'
+import { numberKey, rowSize, update } from '#kernel/maps'
 import { type Random, randomOf } from '../random/random'
-import { randomEntry } from '../random/random-entry'
+import { randomEntry, randomPortEntry } from '../random/random-entry'
 import { answerOf, randomError, randomFrame, randomTalk, type Talk } from '../random/random-frame'
 import { bindAll, type DatapathCase, giveToken, snapshotOf } from './datapath-case'
-import type { PacketRunner, TestPacket } from './packet-runner'
+import { type PacketRunner, segmentsOfTest, type TestPacket } from './packet-runner'
 
 export const slotsInUse = 64
 const directions = ['ingress', 'egress'] as const
 const markShift = 8
+const phases = 3
 
 export type Slot = {
   readonly slot: number
@@ -24,6 +33,9 @@ export type Slot = {
   readonly linkLayer: 'ethernet' | 'ip'
   readonly reference: ReturnType<typeof createReference>
   readonly bound: Map<Direction, Snapshot>
+  readonly vpc: number
+  /** Which way each one's first packet goes; edits find them still talking. */
+  readonly talks: { talk: Talk; way: Direction }[]
 }
 
 export type Round = {
@@ -33,43 +45,98 @@ export type Round = {
   readonly spoil?: (snapshot: Snapshot) => Snapshot
   /** Sees the connections that both remember once the packets are through. */
   readonly look?: (slots: readonly Slot[]) => void
+  /** As one packet that the kernel will make several of: lengths of zero are then no fault. */
+  readonly isSegmented?: boolean
 }
 
 export type Tally = { readonly packets: number; readonly reasons: ReadonlyMap<string, number> }
 
-/** One round: policies in all slots, packets through them, an edit of most policies, packets again. */
+/** One round: policies in all slots, packets through them, an edit of most policies, more packets of the same talks, and again. */
 export function checkRound(
   one: DatapathCase,
-  run: PacketRunner,
-  { seed, packets, spoil = (snapshot) => snapshot, look }: Round,
+  run: PacketRunner<Decision | 'refused'>,
+  { seed, packets, spoil = (snapshot) => snapshot, look, isSegmented = false }: Round,
 ): Tally {
   const random = randomOf(seed)
   const before = readCounters(one)
   const expected = new Map<string, bigint>()
   const reasons = new Map<string, number>()
   const slots = Array.from({ length: slotsInUse }, (_, index) => freshSlot(one, random, index + 1))
-  for (const isEdit of [false, true]) {
-    publishAll(one, random, slots, { isEdit, spoil })
-    const sent = slots.flatMap((slot) => packetsOf(random, slot, Math.ceil(packets / (2 * slotsInUse))))
+  const each = Math.ceil(packets / (phases * slotsInUse))
+  writePrefixes(one)
+  for (let phase = 0; phase < phases; phase++) {
+    setMode(one, random.pick<EnforcedMode>(['audit', 'enforce', 'enforce']))
+    publishAll(one, random, slots, { isEdit: phase > 0, spoil })
+    const sent = slots.flatMap((slot) => packetsOf(random, slot, each))
     const decided = run(sent.map(({ packet }) => packet))
     for (const [index, { packet, slot }] of sent.entries()) {
-      const wanted = decideByReference(slot, packet)
       const got = decided[index]
+      // The kernel takes no such packet for a test.
+      if (got === 'refused') continue
+      const wanted = decideByReference(slot, packet, isSegmented)
       if (got === undefined || !isSameDecision(wanted, got)) throw new Error(tell(seed, { packet, slot, wanted, got }))
       reasons.set(wanted.reason, (reasons.get(wanted.reason) ?? 0) + 1)
-      count(expected, slot, packet, wanted)
+      count(expected, packet, { slot, decision: wanted, segments: isSegmented ? segmentsOfTest : 1 })
     }
   }
+  setMode(one, 'enforce')
   compareCounters(one, { before, expected, seed })
   look?.(slots)
-  return { packets: 2 * slotsInUse * Math.ceil(packets / (2 * slotsInUse)), reasons }
+  return { packets: phases * slotsInUse * each, reasons }
+}
+
+function setMode({ bpf, tables }: DatapathCase, mode: EnforcedMode): void {
+  writeConfig(bpf, tables, (row) => void row.writeUInt32LE(modeNumbers[mode], configLayout.mode))
+}
+
+/** Of two VPCs, in the world of `randomIp`: the longest prefix that holds the remote end gives the path class. */
+const prefixes: readonly Prefixed[] = [
+  { vpc: 1, family: 4, length: 16, words: [0x0a000000], path: 'Private' },
+  { vpc: 1, family: 4, length: 32, words: [0x0a000005], path: 'Edge' },
+  { vpc: 1, family: 6, length: 32, words: [0xfd000001, 0, 0, 0], path: 'Internet' },
+  { vpc: 2, family: 4, length: 0, words: [0], path: 'VIP' },
+  { vpc: 2, family: 6, length: 64, words: [0xfd000000, 1, 0, 0], path: 'Service' },
+]
+type Prefixed = {
+  readonly vpc: number
+  readonly family: 4 | 6
+  readonly length: number
+  readonly words: readonly number[]
+  readonly path: PathClass
+}
+
+function writePrefixes({ bpf, tables }: DatapathCase): void {
+  for (const { vpc, family, length, words, path } of prefixes) {
+    const key = Buffer.alloc(prefixKeyLayout.size)
+    key.writeUInt32LE(64 + length, prefixKeyLayout.length)
+    key.writeUInt32LE(vpc, prefixKeyLayout.vpc)
+    key.writeUInt32LE(family, prefixKeyLayout.family)
+    for (const [index, word] of words.entries()) key.writeUInt32BE(word, prefixKeyLayout.address + 4 * index)
+    update(bpf, tables.prefixes, key, numberKey(pathClasses.indexOf(path)))
+  }
+}
+
+/** By the address that a packet has at its remote end. */
+function pathByPrefix(vpc: number, remote: Ip): PathClass {
+  const found = prefixes
+    .filter((one) => one.vpc === vpc && (one.family === 4) === (remote.family === 'ipv4') && holds(one, remote))
+    .toSorted((a, b) => b.length - a.length)
+  return found[0]?.path ?? 'unclassified'
+}
+
+function holds({ length, words }: Prefixed, { words: other }: Ip): boolean {
+  const bits = (all: readonly number[]): string => all.map((word) => word.toString(2).padStart(32, '0')).join('')
+  return bits(words).slice(0, length) === bits(other).slice(0, length)
 }
 
 function freshSlot(one: DatapathCase, random: Random, slot: number): Slot {
+  const vpc = random.pick([0, 1, 2])
   return {
     slot,
-    token: giveToken(one, slot),
-    linkLayer: random.chance(0.8) ? 'ethernet' : 'ip',
+    token: giveToken(one, slot, vpc),
+    vpc,
+    talks: [],
+    linkLayer: random.chance(0.7) ? 'ethernet' : 'ip',
     reference: createReference(),
     bound: new Map(),
   }
@@ -112,6 +179,7 @@ type Binding = { readonly slot: Slot; readonly direction: Direction; readonly sn
 function randomEntries(random: Random): readonly Entry[] {
   const rules = random.chance(0.5) ? random.between(1, 8) : random.between(1, 64)
   const count = random.chance(0.1) ? random.between(64, 256) : rules
+  if (random.chance(0.15)) return Array.from({ length: rules }, (_, rule) => randomPortEntry(random, { rule }))
   return Array.from({ length: count }, (_, index) => {
     const entry = randomEntry(random, { rule: Math.min(index, rules - 1) })
     return random.chance(0.1) ? { action: entry.action, rule: entry.rule } : entry
@@ -122,8 +190,10 @@ function isCatchAll(entry: Entry): boolean {
   return Object.keys(entry).length === 2
 }
 
+/** Some change their action, some go: what is left may match a packet no more. */
 function editEntries(random: Random, entries: readonly Entry[]): readonly Entry[] {
-  return entries.map((entry) =>
+  const kept = entries.filter(() => random.chance(0.9))
+  return (kept.length > 0 ? kept : entries).map((entry) =>
     random.chance(0.25) ? { ...entry, action: random.pick<Entry['action']>(['allow', 'deny']) } : entry,
   )
 }
@@ -132,12 +202,12 @@ type Sent = { readonly slot: Slot; readonly packet: TestPacket }
 
 /** A few talks per slot, so that answers, errors and later fragments meet what went before. */
 function packetsOf(random: Random, slot: Slot, count: number): readonly Sent[] {
-  const talks = Array.from({ length: 12 }, () => ({
-    talk: randomTalk(random),
-    way: random.pick<Direction>([...directions]),
-  }))
+  for (let index = 0; index < 12; index++) {
+    if (slot.talks[index] !== undefined && random.chance(0.7)) continue
+    slot.talks[index] = { talk: randomTalk(random), way: random.pick<Direction>([...directions]) }
+  }
   return Array.from({ length: count }, () => {
-    const { talk, way } = random.pickFrom(talks) ?? { talk: randomTalk(random), way: 'egress' as const }
+    const { talk, way } = random.pickFrom(slot.talks) ?? { talk: randomTalk(random), way: 'egress' as const }
     const isAnswer = random.chance(0.45)
     const form = { isAnswer, linkLayer: slot.linkLayer }
     const spoken: Talk = isAnswer ? answerOf(talk) : talk
@@ -153,17 +223,28 @@ function other(direction: Direction): Direction {
   return direction === 'ingress' ? 'egress' : 'ingress'
 }
 
-function decideByReference(slot: Slot, packet: TestPacket): Decision {
-  const path = pathClasses[packet.mark >> markShift] ?? 'unclassified'
+function decideByReference(slot: Slot, packet: TestPacket, isSegmented: boolean): Decision {
   const { frame, linkLayer, direction } = packet
-  return slot.reference.decide({ frame, linkLayer, direction, path, seconds: 0 })
+  const marked = pathClasses[packet.mark >> markShift] ?? 'unclassified'
+  const path = marked === 'unclassified' ? pathByRemote(slot, packet, isSegmented) : marked
+  return slot.reference.decide({ frame, linkLayer, direction, path, seconds: 0, isSegmented })
 }
 
-function count(expected: Map<string, bigint>, slot: Slot, packet: TestPacket, { reason, rule }: Decision): void {
+function pathByRemote({ vpc }: Slot, packet: TestPacket, isSegmented: boolean): PathClass {
+  const { frame, linkLayer, direction } = packet
+  const parsed = parsePacket(frame, { linkLayer, isIngress: direction === 'ingress', isSegmented })
+  if (parsed.kind !== 'ip') return 'unclassified'
+  return pathByPrefix(vpc, direction === 'ingress' ? parsed.source : parsed.destination)
+}
+
+type Counted = { readonly slot: Slot; readonly decision: Decision; readonly segments: number }
+
+function count(expected: Map<string, bigint>, packet: TestPacket, { slot, decision, segments }: Counted): void {
+  const { reason, rule } = decision
   const add = (key: string, number: number): void => void expected.set(key, (expected.get(key) ?? 0n) + BigInt(number))
   if (reason !== 'rule') {
     const row = 2 * slot.slot + (packet.direction === 'egress' ? 1 : 0)
-    add(`fallbacks ${fallbackReasons.length * row + fallbackReasons.indexOf(reason)}`, 1)
+    add(`fallbacks ${fallbackReasons.length * row + fallbackReasons.indexOf(reason)}`, segments)
     return
   }
   // A reply may be decided by the other direction's policy: the rules of both are counted together here.

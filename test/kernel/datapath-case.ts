@@ -1,6 +1,6 @@
 /** A datapath of test runs alone: tables and programs without interfaces, and policies published straight into slots. */
 import { randomBytes } from 'node:crypto'
-import { interfaceLayout, usualSizes } from '#compile/traffic-policy/datapath-maps'
+import { type DatapathSizes, interfaceLayout, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Direction, Entry } from '#compile/traffic-policy/entry'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
@@ -13,10 +13,10 @@ import type { BpffsFolder } from './bpffs-folder'
 
 export type DatapathCase = { readonly bpf: Bpf; readonly tables: Tables; readonly folders: Folders }
 
-export function openDatapathCase(folder: BpffsFolder): DatapathCase {
+export function openDatapathCase(folder: BpffsFolder, sizes: Partial<DatapathSizes> = {}): DatapathCase {
   const bpf = openBpf()
   const folders = makeFolders(folder.path)
-  const tables = openTables({ bpf, folders, sizes: { ...usualSizes, connections: 1 << 18 } })
+  const tables = openTables({ bpf, folders, sizes: { ...usualSizes, connections: 1 << 18, ...sizes } })
   ensurePrograms(bpf, tables)
   return { bpf, tables, folders }
 }

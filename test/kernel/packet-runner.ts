@@ -3,6 +3,7 @@
  * from a table, puts each into the packet at hand, jumps into the datapath, and finds its decision there the next time.
  */
 
+import { Failure } from '#base/failure'
 import { invariant } from '#base/invariant'
 import { assemble } from '#compile/bpf/assemble'
 import { createAssembler, reg } from '#compile/bpf/assembler'
@@ -30,7 +31,7 @@ export const longestFrame = 1024
 const layout = { length: 0, slot: 4, mark: 8, program: 12, frame: 16, size: 16 + longestFrame } as const
 const batch = 2048
 
-export type PacketRunner = (packets: readonly TestPacket[]) => readonly Decision[]
+export type PacketRunner<Answer = Decision> = (packets: readonly TestPacket[]) => readonly Answer[]
 
 /** `programs` is the datapath's array of programs. */
 export function createPacketRunner(bpf: Bpf, programs: BpfMap): PacketRunner {
@@ -80,6 +81,45 @@ function runBatch(bpf: Bpf, { mapOf, fd }: Runner, packets: readonly TestPacket[
     for (let index = 0; index < rows.count; index++) decisions.push(decisionOf(rows.values.readUInt32LE(4 * index)))
   })
   return decisions.slice(0, packets.length)
+}
+
+/** What one packet says that it will become. */
+export const segmentsOfTest = 44
+
+/**
+ * One test run a packet, each to be segmented: the runner above would make packets of it that are whole. The kernel
+ * refuses those whose type says IP and that have no whole header of it.
+ */
+export function createSegmentRunner(bpf: Bpf, programs: BpfMap): PacketRunner<Decision | 'refused'> {
+  const { fd } = loadProgram(bpf, 'test_segments', jumpProgram(), () => programs.fd)
+  const skb = Buffer.alloc(192)
+  return (packets) =>
+    packets.map(({ frame, slot, mark, linkLayer, direction }) => {
+      skb.writeUInt32LE(mark, context.mark)
+      skb.writeUInt32LE(slot, context.slot)
+      skb.writeUInt32LE(programNumbers[linkLayer][direction], chosenProgram)
+      skb.writeUInt32LE(segmentsOfTest, context.segments)
+      skb.writeUInt32LE(1000, context.segmentSize)
+      try {
+        return decisionOf(testRun(bpf, fd, { packet: frame, context: skb }).context.readUInt32LE(context.decision))
+      } catch (error) {
+        if (error instanceof Failure && /EINVAL/.test(error.message)) return 'refused'
+        throw error
+      }
+    })
+}
+
+/** In the context, behind what the datapath uses. */
+const chosenProgram = context.decision + 4
+
+function jumpProgram() {
+  const a = createAssembler()
+  a.load('u32', 3, 1, chosenProgram)
+  a.loadMap(2, 'programs')
+  a.call('tail_call')
+  a.mov(0, 0)
+  a.exit()
+  return assemble(a.listing)
 }
 
 function writePacket(values: Buffer, at: number, packet: TestPacket): void {

@@ -25,6 +25,17 @@ export function randomEntry(random: Random, { rule }: { readonly rule: number })
   }
 }
 
+/** Of ports at both ends and little else: what a later fragment, which has none, may be stopped by. */
+export function randomPortEntry(random: Random, { rule }: { readonly rule: number }): Entry {
+  return {
+    ...(random.chance(0.5) ? { protocol: random.pick<NonNullable<Entry['protocol']>>(['tcp', 'udp', 'sctp']) } : {}),
+    ...(random.chance(0.7) ? { sourcePorts: randomRange(random) } : {}),
+    destinationPorts: randomRange(random),
+    action: random.pick<Action>(['allow', 'deny']),
+    rule,
+  }
+}
+
 export function randomIp(random: Random, family: Ip['family']): Ip {
   const last = random.pick([1, 2, 3, 5, 64, 128, 255])
   const middle = random.pick([0, 1])

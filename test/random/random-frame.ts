@@ -62,7 +62,11 @@ export function randomError(random: Random, talk: Talk, form: FrameForm): Buffer
   return finish(random, error, { family: talk.family, linkLayer: form.linkLayer })
 }
 
-const tcpFlags = [0x10, 0x10, 0x18, 0x02, 0x12, 0x11, 0x04, 0x14, 0x00, 0x03, 0x06, 0x01, 0x29, 0xc2, 0x22]
+/** What ends send, often enough that connections open, live and end; then what no sane end does. */
+const tcpFlags = [
+  ...[0x10, 0x10, 0x10, 0x18, 0x02, 0x02, 0x12, 0x12, 0x11, 0x11, 0x04, 0x14],
+  ...[0x00, 0x03, 0x06, 0x01, 0x29, 0xc2, 0x22, 0x13, 0x07],
+]
 
 function transportOf(random: Random, talk: Talk, isAnswer: boolean): Buffer {
   const rest = Buffer.alloc(random.below(24), 0xab)
@@ -76,11 +80,12 @@ function transportOf(random: Random, talk: Talk, isAnswer: boolean): Buffer {
       return Buffer.concat([header, Buffer.alloc(4 * options), rest])
     }
     case 'udp':
-      header.writeUInt16BE(8 + rest.length, 4)
+      header.writeUInt16BE(random.chance(0.95) ? 8 + rest.length : random.pick([0, 7, 8, 9 + rest.length, 65535]), 4)
       writePorts(header, talk)
       break
     case 'sctp':
       header.writeUInt8(random.pickFrom([0, 0, 3, 1, 2, 6, 14, 10]) ?? 0, 12)
+      header.writeUInt16BE(random.chance(0.95) ? 4 + rest.length : random.pick([0, 3, 4, 5 + rest.length, 65535]), 14)
       writePorts(header, talk)
       break
     case 'echo':
@@ -166,6 +171,17 @@ function extensionChain(random: Random): { readonly type: number; readonly bytes
   })
 }
 
+/** Of IP, and of a UDP header right behind it: only what is to be segmented may say zero. */
+function withoutLength(
+  frame: Buffer,
+  { family, linkLayer }: { readonly family: Family; readonly linkLayer: 'ethernet' | 'ip' },
+): Buffer {
+  const base = linkLayer === 'ip' ? 0 : 14
+  const at = family === 'ipv4' ? base + 2 : base + 4
+  if (frame.length >= at + 2) frame.writeUInt16BE(0, at)
+  return frame
+}
+
 const strangeTypes = [0x0806, 0x88cc, 0x8809, 0x888e, 0x8847, 0x88e5, 0x0026, 0x9000]
 
 /** The link header before it, and now and then a fault: cut short, padded, or one byte changed. */
@@ -179,6 +195,7 @@ function finish(
   if (random.chance(0.4)) return frame.subarray(0, Math.max(14, random.below(frame.length + 1)))
   if (random.chance(0.3)) return Buffer.concat([frame, Buffer.alloc(random.below(20))])
   const changed = Buffer.from(frame)
+  if (random.chance(0.2)) return withoutLength(changed, { family, linkLayer })
   // A type of the link that is another family's would be the frame's, not the packet's, to tell.
   changed.writeUInt8(random.below(256), random.between(linkLayer === 'ip' ? 0 : 12, frame.length - 1))
   return changed

@@ -95,6 +95,8 @@ export const connectionLayout = {
   opener: 40,
   path: 41,
   rule: 42,
+  /** Of an echo's first request. */
+  icmpCode: 43,
   seen: 44,
   size: 48,
 } as const

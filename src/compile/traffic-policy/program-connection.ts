@@ -170,11 +170,12 @@ function emitReconsideredClasses({ a }: Emitter): void {
     a.jump(done)
     a.place(other)
   }
-  // An echo: the request's type stands in the remote port, its code is zero.
+  // An echo: the request's type stands in the remote port.
   a.load('u16', 3, fp, stack.key + connectionKeyLayout.remotePort)
   a.alu('and', 3, localAsks - 1)
   a.store('u16', fp, stack.sourcePort, reg(3))
-  a.store('u16', fp, stack.destinationPort, 0)
+  a.load('u8', 3, 7, row.icmpCode)
+  a.store('u16', fp, stack.destinationPort, reg(3))
   const icmpv6 = a.newLabel('reconsidered_icmpv6')
   a.jumpIf('ne', 1, 1, icmpv6)
   a.alu('or', 2, classBits.icmp)

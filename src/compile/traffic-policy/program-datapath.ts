@@ -1,6 +1,6 @@
 /** The datapath's program for one direction: packet in, verdict out, by what is bound and what is remembered. */
 import { assemble, type Program } from '#compile/bpf/assemble'
-import { createAssembler, type Label, reg } from '#compile/bpf/assembler'
+import { createAssembler, type Label, type ListingLine, reg } from '#compile/bpf/assembler'
 import { connectionKeyLayout, connectionLayout, fragmentKind, interfaceLayout } from './datapath-maps'
 import { emitFindConnection, emitFreshQuestion, emitReconsideredQuestion } from './program-connection'
 import { emitEvaluate, emitPathClass } from './program-evaluate'
@@ -19,6 +19,11 @@ import { actionNumbers, classBits, directionNumbers, headerLayout, statefulFlag 
 const key = connectionKeyLayout
 
 export function datapathProgram(config: ProgramConfig): Program {
+  return assemble(datapathListing(config))
+}
+
+/** Before it is assembled, for whoever wants to know which of its branches packets take. */
+export function datapathListing(config: ProgramConfig): readonly ListingLine[] {
   const a = createAssembler()
   const exits = {
     unavailable: a.newLabel('policy_unavailable'),
@@ -58,7 +63,7 @@ export function datapathProgram(config: ProgramConfig): Program {
   a.place(matched)
   emitMatched(emitter, labels.deny)
   emitDenials(emitter, labels)
-  return assemble(a.listing)
+  return a.listing
 }
 
 type Labels = {

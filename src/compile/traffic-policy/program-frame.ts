@@ -101,7 +101,7 @@ export type Emitter = {
 export const fp = framePointer
 
 /** The longest offset of a header: two VLAN tags, IPv6, and six extension headers of the longest kind. */
-const offsetMask = 0x3fff
+export const offsetMask = 0x3fff
 
 /** Keeps r7, in a place where the verifier forgets what it knew of it. */
 export function keepOffset({ a }: Emitter): void {

@@ -2,7 +2,19 @@
 import type { Family } from '#base/ip'
 import { type Label, reg } from '#compile/bpf/assembler'
 import { connectionKeyLayout, localAsks } from './datapath-maps'
-import { type Emitter, fetchHeader, fp, keyFields, packetFlags, setFlag, stack } from './program-frame'
+import {
+  type Emitter,
+  fetchHeader,
+  fp,
+  keepOffset,
+  keyFields,
+  offsetMask,
+  packetFlags,
+  recallOffset,
+  setFlag,
+  stack,
+} from './program-frame'
+import { emitStatedLength, extensionHeaders, maxExtensionHeaders } from './program-ipv6'
 
 const layout = connectionKeyLayout
 
@@ -62,10 +74,13 @@ function emitInnerIpv4({ a, config, exits }: Emitter, sent: Fields, unread: Labe
   a.load('u8', 3, 9, 9)
 }
 
-function emitInnerIpv6({ a, config, exits }: Emitter, sent: Fields, unread: Label): void {
+function emitInnerIpv6(emitter: Emitter, sent: Fields, unread: Label): void {
+  const { a } = emitter
   a.load('u32', 1, fp, stack.length)
   a.jumpIf('lt', 1, 56, unread)
-  fetchHeader({ a, config, exits }, 40, unread)
+  a.alu('sub', 1, 48)
+  a.store('u32', fp, stack.length, reg(1))
+  fetchHeader(emitter, 40, unread)
   a.load('u8', 3, 9, 0)
   a.alu('rsh', 3, 4)
   a.jumpIf('ne', 3, 6, unread)
@@ -77,7 +92,62 @@ function emitInnerIpv6({ a, config, exits }: Emitter, sent: Fields, unread: Labe
   }
   a.store('u8', fp, stack.inner + layout.kind, 6)
   a.load('u8', 3, 9, 6)
+  a.store('u8', fp, stack.inner + layout.protocol, reg(3))
   a.alu('add', 7, 40)
+  emitInnerChain(emitter, unread)
+}
+
+/**
+ * What was sent in fragments, or with options, is told of with these headers before its ports: r3 becomes the protocol
+ * after them, r7 its place. The bytes that are left of the packet inside are `stack.length`.
+ */
+function emitInnerChain(emitter: Emitter, unread: Label): void {
+  const { a } = emitter
+  const again = a.newLabel('inner_extension_header')
+  const isHeader = a.newLabel('is_inner_extension')
+  const fragment = a.newLabel('inner_fragment_header')
+  const haveLength = a.newLabel('inner_header_length')
+  const done = a.newLabel('inner_chain_done')
+  a.store('u64', fp, stack.count, 0)
+  a.place(again)
+  a.jumpIf('gt', 7, offsetMask, unread)
+  keepOffset(emitter)
+  a.load('u8', 3, fp, stack.inner + layout.protocol)
+  for (const header of Object.values(extensionHeaders)) a.jumpIf('eq', 3, header, isHeader)
+  a.jump(done)
+
+  a.place(isHeader)
+  a.load('u64', 4, fp, stack.count)
+  a.jumpIf('ge', 4, maxExtensionHeaders, unread)
+  a.alu('add', 4, 1)
+  a.store('u64', fp, stack.count, reg(4))
+  recallOffset(emitter)
+  fetchHeader(emitter, 8, unread)
+  a.load('u8', 3, fp, stack.inner + layout.protocol)
+  a.load('u8', 1, 9, 0)
+  a.store('u8', fp, stack.inner + layout.protocol, reg(1))
+  a.jumpIf('eq', 3, extensionHeaders.fragment, fragment)
+  emitStatedLength(emitter)
+  a.jump(haveLength)
+  a.place(fragment)
+  a.load('u16', 1, 9, 2)
+  a.toBigEndian(1, 16)
+  a.alu('and', 1, 0xfff8)
+  a.jumpIf('ne', 1, 0, unread)
+  a.mov(4, 8)
+  a.place(haveLength)
+  // Eight bytes are to follow it.
+  a.load('u32', 1, fp, stack.length)
+  a.mov(2, reg(4))
+  a.alu('add', 2, 8)
+  a.jumpIf('gt', 2, reg(1), unread)
+  a.alu('sub', 1, reg(4))
+  a.store('u32', fp, stack.length, reg(1))
+  a.alu('add', 7, reg(4))
+  a.jump(again)
+
+  a.place(done)
+  recallOffset(emitter)
 }
 
 /** An error goes to the one whose packet it is about. */

@@ -17,7 +17,7 @@ import {
 import { classBits } from './snapshot-layout'
 
 export const maxExtensionHeaders = 6
-const headers = { hopByHop: 0, routing: 43, fragment: 44, authentication: 51, destination: 60 } as const
+export const extensionHeaders = { hopByHop: 0, routing: 43, fragment: 44, authentication: 51, destination: 60 } as const
 const known = [6, 17, 58, 132] as const
 
 type Next = { readonly transport: Label; readonly laterFragment: Label }
@@ -74,14 +74,14 @@ function emitChain(emitter: Emitter, next: Next): void {
   a.place(again)
   a.load('u8', 3, fp, stack.protocol)
   for (const protocol of known) a.jumpIf('eq', 3, protocol, done)
-  for (const header of Object.values(headers)) a.jumpIf('eq', 3, header, isHeader)
+  for (const header of Object.values(extensionHeaders)) a.jumpIf('eq', 3, header, isHeader)
   a.jump(exits.unsupported)
 
   a.place(isHeader)
   a.load('u64', 4, fp, stack.count)
   a.jumpIf('ge', 4, maxExtensionHeaders, exits.unsupported)
   const placed = a.newLabel('in_its_place')
-  a.jumpIf('ne', 3, headers.hopByHop, placed)
+  a.jumpIf('ne', 3, extensionHeaders.hopByHop, placed)
   a.jumpIf('ne', 4, 0, exits.malformed)
   a.place(placed)
   a.alu('add', 4, 1)
@@ -111,22 +111,29 @@ function emitChain(emitter: Emitter, next: Next): void {
 /** r4 becomes the length of the header of kind r3 at r9. */
 function emitHeaderLength(emitter: Emitter, next: Next): void {
   const { a } = emitter
-  const authentication = a.newLabel('authentication')
   const fragment = a.newLabel('fragment_header')
   const done = a.newLabel('header_length')
-  a.jumpIf('eq', 3, headers.fragment, fragment)
+  a.jumpIf('eq', 3, extensionHeaders.fragment, fragment)
+  emitStatedLength(emitter)
+  a.jump(done)
+  a.place(fragment)
+  emitFragment(emitter, next)
+  a.mov(4, 8)
+  a.place(done)
+}
+
+/** r4 becomes the length that the header of kind r3 at r9 states; a fragment header states none. */
+export function emitStatedLength({ a }: Emitter): void {
+  const authentication = a.newLabel('authentication')
+  const done = a.newLabel('stated_length')
   a.load('u8', 4, 9, 1)
-  a.jumpIf('eq', 3, headers.authentication, authentication)
+  a.jumpIf('eq', 3, extensionHeaders.authentication, authentication)
   a.alu('add', 4, 1)
   a.alu('lsh', 4, 3)
   a.jump(done)
   a.place(authentication)
   a.alu('add', 4, 2)
   a.alu('lsh', 4, 2)
-  a.jump(done)
-  a.place(fragment)
-  emitFragment(emitter, next)
-  a.mov(4, 8)
   a.place(done)
 }
 

@@ -145,7 +145,10 @@ function emitTransportHeader(emitter: Emitter, { transport }: Places, general: L
   a.jumpIf('eq', 1, 0x02, done)
   a.jump(general)
   a.place(udp)
-  a.jumpIf('lt', 4, udpHeader, general)
+  a.load('u16', 1, 9, transport + 4)
+  a.toBigEndian(1, 16)
+  a.jumpIf('lt', 1, udpHeader, general)
+  a.jumpIf('gt', 1, reg(4), general)
   a.mov(0, 0)
   a.place(done)
 }

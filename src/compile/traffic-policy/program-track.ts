@@ -73,6 +73,8 @@ function emitOrigin({ a }: Emitter, snapshot: 8 | 9): void {
     a.load('u8', 1, fp, stack[field])
     a.store('u8', fp, stack.row + row[field], reg(1))
   }
+  a.load('u16', 1, fp, stack.destinationPort)
+  a.store('u8', fp, stack.row + row.icmpCode, reg(1))
 }
 
 /** A full table drops its least recently used row; a packet that finds no room at all still passes, by its rule. */

@@ -2,6 +2,7 @@
 import { type Label, reg } from '#compile/bpf/assembler'
 import { connectionKeyLayout, localAsks } from './datapath-maps'
 import {
+  context,
   type Emitter,
   fetchHeader,
   fp,
@@ -15,7 +16,7 @@ import {
 import { emitIcmpError } from './program-icmp-error'
 import { classBits } from './snapshot-layout'
 
-const protocols = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58, sctp: 132 } as const
+const protocols = { icmp: 1, tcp: 6, udp: 17, sctp: 132 } as const
 
 export function emitTransport(emitter: Emitter, next: { readonly parsed: Label }): void {
   const { a, exits } = emitter
@@ -30,23 +31,16 @@ export function emitTransport(emitter: Emitter, next: { readonly parsed: Label }
   a.load('u8', 3, fp, stack.protocol)
   a.load('u32', 4, fp, stack.length)
   for (const protocol of ['tcp', 'udp', 'sctp'] as const) a.jumpIf('eq', 3, protocols[protocol], labels[protocol])
-  // ICMP of the other family is no protocol that a rule can name.
-  const ipv6 = a.newLabel('icmp_of_ipv6')
+  // ICMP of the other family is no protocol that a rule can name; what comes here of IPv6 ends no other chain.
   a.load('u8', 1, fp, stack.key + connectionKeyLayout.kind)
-  a.jumpIf('eq', 1, 6, ipv6)
+  a.jumpIf('eq', 1, 6, labels.icmpv6)
   a.jumpIf('eq', 3, protocols.icmp, labels.icmp)
-  a.jump(exits.unsupported)
-  a.place(ipv6)
-  a.jumpIf('eq', 3, protocols.icmpv6, labels.icmpv6)
   a.jump(exits.unsupported)
 
   a.place(labels.tcp)
   emitTcp(emitter, next.parsed)
   a.place(labels.udp)
-  a.jumpIf('lt', 4, 8, exits.malformed)
-  fetchHeader(emitter, 8, exits.malformed)
-  emitPorts(emitter, classBits.udp)
-  a.jump(next.parsed)
+  emitUdp(emitter, next.parsed)
   a.place(labels.sctp)
   emitSctp(emitter, next.parsed)
   a.place(labels.icmp)
@@ -71,6 +65,31 @@ function emitPorts(emitter: Emitter, classBit: number): void {
   }
   a.store('u32', fp, stack.key + connectionKeyLayout.localPort, reg(1))
   setClass(emitter, classBit)
+}
+
+/** What it states as its length, its header and the IP packet hold; of a first fragment only its header. */
+function emitUdp(emitter: Emitter, parsed: Label): void {
+  const { a, exits } = emitter
+  const told = a.newLabel('udp_length')
+  const isFragment = a.newLabel('udp_first_fragment')
+  a.jumpIf('lt', 4, 8, exits.malformed)
+  fetchHeader(emitter, 8, exits.malformed)
+  a.load('u16', 3, 9, 4)
+  a.toBigEndian(3, 16)
+  // Zero is "to be segmented", as in IP.
+  a.jumpIf('ne', 3, 0, told)
+  a.load('u32', 1, 6, context.segmentSize)
+  a.jumpIf('eq', 1, 0, told)
+  a.mov(3, 8)
+  a.place(told)
+  a.jumpIf('lt', 3, 8, exits.malformed)
+  a.load('u8', 1, fp, stack.flags)
+  a.jumpIf('set', 1, packetFlags.firstFragment, isFragment)
+  a.load('u32', 4, fp, stack.length)
+  a.jumpIf('gt', 3, reg(4), exits.malformed)
+  a.place(isFragment)
+  emitPorts(emitter, classBits.udp)
+  a.jump(parsed)
 }
 
 /** FIN 1, SYN 2, RST 4, ACK 16: only six mixtures of them are sent by a sane end. */
@@ -111,11 +130,21 @@ function emitTcp(emitter: Emitter, parsed: Label): void {
 
 const chunks = { init: 1, initAck: 2, abort: 6, shutdownComplete: 14 } as const
 
-/** The first chunk tells: INIT, INIT ACK and SHUTDOWN COMPLETE travel alone, an ABORT ends whatever it follows. */
+/** The first chunk is whole, as UDP is, and tells: INIT, INIT ACK and SHUTDOWN COMPLETE travel alone, an ABORT ends whatever it follows. */
 function emitSctp(emitter: Emitter, parsed: Label): void {
   const { a, exits } = emitter
+  const isFragment = a.newLabel('sctp_first_fragment')
   a.jumpIf('lt', 4, 16, exits.malformed)
   fetchHeader(emitter, 16, exits.malformed)
+  a.load('u16', 3, 9, 14)
+  a.toBigEndian(3, 16)
+  a.jumpIf('lt', 3, 4, exits.malformed)
+  a.alu('add', 3, 12)
+  a.load('u8', 1, fp, stack.flags)
+  a.jumpIf('set', 1, packetFlags.firstFragment, isFragment)
+  a.load('u32', 4, fp, stack.length)
+  a.jumpIf('gt', 3, reg(4), exits.malformed)
+  a.place(isFragment)
   emitPorts(emitter, classBits.sctp)
   const opens = a.newLabel('sctp_init')
   const answers = a.newLabel('sctp_init_ack')
@@ -172,8 +201,12 @@ function emitIcmpv6(emitter: Emitter, parsed: Label): void {
   emitIcmpHeader(emitter, classBits.icmpv6)
   const neighbour = a.newLabel('neighbour_discovery')
   const listener = a.newLabel('multicast_listener')
+  const fragmented = a.newLabel('icmpv6_fragmented')
   const plain = a.newLabel('icmpv6_plain')
   const error = a.newLabel('icmpv6_error')
+  // RFC 6980: no host heeds these in fragments, and a link needs none.
+  a.load('u8', 1, fp, stack.flags)
+  a.jumpIf('set', 1, packetFlags.hasFragmentHeader, fragmented)
   a.load('u8', 1, fp, stack.hopLimit)
   for (const type of neighbourDiscovery.neighbours) a.jumpIf('eq', 3, type, neighbour)
   // Routers advertise towards the interface and are asked from it; the other way round is for the rules.
@@ -181,6 +214,7 @@ function emitIcmpv6(emitter: Emitter, parsed: Label): void {
   const router = isEgress ? neighbourDiscovery.routerSolicitation : neighbourDiscovery.routerAdvertisement
   a.jumpIf('eq', 3, router, neighbour)
   for (const type of multicastListeners) a.jumpIf('eq', 3, type, listener)
+  a.place(fragmented)
   a.jumpIf('eq', 3, 0, plain)
   a.jumpIf('le', 3, 4, error)
   a.place(plain)

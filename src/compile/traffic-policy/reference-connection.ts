@@ -13,6 +13,7 @@ export type ReferencePacket = {
   readonly direction: Direction
   readonly path: PathClass
   readonly seconds: number
+  readonly isSegmented?: boolean
 }
 
 /** What was seen of a connection, by name. */
@@ -53,7 +54,8 @@ export function createReference() {
   function decide(packet: ReferencePacket): Decision {
     const own = bound.get(packet.direction)
     if (own === undefined) return { verdict: 'deny', reason: 'policy_unavailable' }
-    const settings = { linkLayer: packet.linkLayer, isIngress: packet.direction === 'ingress' }
+    const { linkLayer, isSegmented = false } = packet
+    const settings = { linkLayer, isIngress: packet.direction === 'ingress', isSegmented }
     const parsed = parsePacket(packet.frame, settings)
     if (parsed.kind === 'link') return { verdict: 'allow', reason: 'link' }
     if (parsed.kind !== 'ip') return { verdict: 'deny', reason: parsed.kind }

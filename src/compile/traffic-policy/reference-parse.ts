@@ -50,6 +50,8 @@ export type ParseSettings = {
   readonly linkLayer: 'ethernet' | 'ip'
   /** Whether the packet goes towards the interface: routers advertise that way. */
   readonly isIngress: boolean
+  /** The kernel will make several packets of it: lengths of zero are then "too long to tell". */
+  readonly isSegmented?: boolean
 }
 
 export function parsePacket(frame: Uint8Array, settings: ParseSettings): ParsedPacket {
@@ -79,7 +81,8 @@ function parseIp(bytes: Bytes, version: 4 | 6, settings: ParseSettings): ParsedP
 function parseIpv4(bytes: Bytes, settings: ParseSettings): ParsedPacket {
   if (bytes.byteLength < 20 || bytes.getUint8(0) >> 4 !== 4) return malformed
   const headerLength = (bytes.getUint8(0) & 15) * 4
-  const total = bytes.getUint16(2)
+  const stated = bytes.getUint16(2)
+  const total = stated === 0 && settings.isSegmented === true ? bytes.byteLength : stated
   if (headerLength < 20 || total < headerLength || total > bytes.byteLength) return malformed
   const protocol = bytes.getUint8(9)
   const word = bytes.getUint16(6)
@@ -87,8 +90,9 @@ function parseIpv4(bytes: Bytes, settings: ParseSettings): ParsedPacket {
   const id = bytes.getUint16(4)
   if ((word & 0x1fff) !== 0) return { ...ends, fragment: { id, protocol, isFirst: false } }
   const payload = rest(bytes, headerLength, total - headerLength)
-  const packet = withTransport(ends, parseTransport(payload, protocol, { family: 'ipv4', hopLimit: 0, settings }))
   const isFirst = (word & 0x2000) !== 0
+  const place = { family: 'ipv4', hopLimit: 0, settings, isFragment: isFirst, hasFragmentHeader: false } as const
+  const packet = withTransport(ends, parseTransport(payload, protocol, place))
   return packet.kind === 'ip' && isFirst ? { ...packet, fragment: { id, protocol, isFirst } } : packet
 }
 
@@ -97,18 +101,31 @@ const transportProtocols = new Set([6, 17, 58, 132])
 
 function parseIpv6(bytes: Bytes, settings: ParseSettings): ParsedPacket {
   if (bytes.byteLength < 40 || bytes.getUint8(0) >> 4 !== 6) return malformed
-  const length = bytes.getUint16(4)
+  const stated = bytes.getUint16(4)
+  const length = stated === 0 && settings.isSegmented === true ? bytes.byteLength - 40 : stated
   if (length > bytes.byteLength - 40) return malformed
   const ends = { kind: 'ip', source: ipAt(bytes, 8, 'ipv6'), destination: ipAt(bytes, 24, 'ipv6') } as const
   const chain = walkChain(rest(bytes, 40, length), bytes.getUint8(6))
   if (typeof chain === 'string') return { kind: chain }
   if (chain.fragment?.isFirst === false) return { ...ends, fragment: chain.fragment }
-  const place = { family: 'ipv6', hopLimit: bytes.getUint8(7), settings } as const
+  const { fragment, hasFragmentHeader } = chain
+  const place = {
+    family: 'ipv6',
+    hopLimit: bytes.getUint8(7),
+    settings,
+    isFragment: fragment !== undefined,
+    hasFragmentHeader,
+  } as const
   const packet = withTransport(ends, parseTransport(chain.payload, chain.protocol, place))
-  return packet.kind === 'ip' && chain.fragment !== undefined ? { ...packet, fragment: chain.fragment } : packet
+  return packet.kind === 'ip' && fragment !== undefined ? { ...packet, fragment } : packet
 }
 
-type Chain = { readonly payload: Bytes; readonly protocol: number; readonly fragment?: Fragment }
+type Chain = {
+  readonly payload: Bytes
+  readonly protocol: number
+  readonly fragment?: Fragment
+  readonly hasFragmentHeader: boolean
+}
 
 /** At most six headers, hop-by-hop options only as the first, one fragment header. */
 function walkChain(payload: Bytes, first: number): Chain | 'malformed' | 'unsupported' {
@@ -126,14 +143,15 @@ function walkChain(payload: Bytes, first: number): Chain | 'malformed' | 'unsupp
       hasFragmentHeader = true
       const word = bytes.getUint16(2)
       const id = bytes.getUint32(4)
-      if (word >> 3 !== 0) return { payload: bytes, protocol: next, fragment: { id, protocol: next, isFirst: false } }
+      const later = { id, protocol: next, isFirst: false }
+      if (word >> 3 !== 0) return { payload: bytes, protocol: next, fragment: later, hasFragmentHeader }
       if ((word & 1) !== 0) fragment = { id, protocol: next, isFirst: true }
     } else length = protocol === 51 ? (bytes.getUint8(1) + 2) * 4 : (bytes.getUint8(1) + 1) * 8
     if (length > bytes.byteLength) return 'malformed'
     bytes = rest(bytes, length)
     protocol = next
   }
-  return { payload: bytes, protocol, ...(fragment === undefined ? {} : { fragment }) }
+  return { payload: bytes, protocol, hasFragmentHeader, ...(fragment === undefined ? {} : { fragment }) }
 }
 
 type Ends = { readonly kind: 'ip'; readonly source: Ip; readonly destination: Ip }
@@ -148,12 +166,19 @@ function withTransport(ends: Ends, transport: TransportParse): ParsedPacket {
   return { ...ends, transport: plain }
 }
 
-type TransportPlace = { readonly family: Family; readonly hopLimit: number; readonly settings: ParseSettings }
+type TransportPlace = {
+  readonly family: Family
+  readonly hopLimit: number
+  readonly settings: ParseSettings
+  /** The first of several. */
+  readonly isFragment: boolean
+  readonly hasFragmentHeader: boolean
+}
 
 function parseTransport(bytes: Bytes, protocol: number, place: TransportPlace): TransportParse {
   if (protocol === 6) return parseTcp(bytes)
-  if (protocol === 17) return bytes.byteLength < 8 ? 'malformed' : { ...portsOf(bytes, 'udp'), signals: new Set() }
-  if (protocol === 132) return parseSctp(bytes)
+  if (protocol === 17) return parseUdp(bytes, place)
+  if (protocol === 132) return parseSctp(bytes, place)
   if (protocol === 1 && place.family === 'ipv4') return parseIcmp(bytes)
   if (protocol === 58 && place.family === 'ipv6') return parseIcmpv6(bytes, place)
   return 'unsupported'
@@ -161,6 +186,14 @@ function parseTransport(bytes: Bytes, protocol: number, place: TransportPlace): 
 
 function portsOf(bytes: Bytes, protocol: 'tcp' | 'udp' | 'sctp') {
   return { protocol, sourcePort: bytes.getUint16(0), destinationPort: bytes.getUint16(2) }
+}
+
+function parseUdp(bytes: Bytes, { isFragment, settings }: TransportPlace): TransportParse {
+  if (bytes.byteLength < 8) return 'malformed'
+  const stated = bytes.getUint16(4)
+  const isTold = stated !== 0 || settings.isSegmented !== true
+  if (isTold && (stated < 8 || (stated > bytes.byteLength && !isFragment))) return 'malformed'
+  return { ...portsOf(bytes, 'udp'), signals: new Set() }
 }
 
 const tcpSignals: Readonly<Record<string, readonly Signal[]>> = {
@@ -182,8 +215,10 @@ function parseTcp(bytes: Bytes): TransportParse {
   return signals === undefined ? 'malformed' : { ...portsOf(bytes, 'tcp'), signals: new Set(signals) }
 }
 
-function parseSctp(bytes: Bytes): TransportParse {
+function parseSctp(bytes: Bytes, { isFragment }: TransportPlace): TransportParse {
   if (bytes.byteLength < 16) return 'malformed'
+  const chunk = bytes.getUint16(14)
+  if (chunk < 4 || (12 + chunk > bytes.byteLength && !isFragment)) return 'malformed'
   const signals: Readonly<Record<number, Signal>> = { 1: 'opens', 2: 'answers', 6: 'resets', 14: 'resets' }
   const signal = signals[bytes.getUint8(12)]
   return { ...portsOf(bytes, 'sctp'), signals: new Set(signal === undefined ? [] : [signal]) }
@@ -196,12 +231,13 @@ function parseIcmp(bytes: Bytes): TransportParse {
   return icmpOf(bytes, 'icmp', about)
 }
 
-function parseIcmpv6(bytes: Bytes, { hopLimit, settings }: TransportPlace): TransportParse {
+function parseIcmpv6(bytes: Bytes, { hopLimit, settings, hasFragmentHeader }: TransportPlace): TransportParse {
   if (bytes.byteLength < 8) return 'malformed'
   const type = bytes.getUint8(0)
   const router = settings.isIngress ? 134 : 133
-  if ([135, 136, router].includes(type) && hopLimit === 255 && bytes.getUint8(1) === 0) return 'link'
-  if ([130, 131, 132, 143].includes(type) && hopLimit === 1) return 'link'
+  const isNeighbourly = [135, 136, router].includes(type) && hopLimit === 255 && bytes.getUint8(1) === 0
+  const isListening = [130, 131, 132, 143].includes(type) && hopLimit === 1
+  if ((isNeighbourly || isListening) && !hasFragmentHeader) return 'link'
   const about = type >= 1 && type <= 4 ? parseInner(rest(bytes, 8), 6) : undefined
   return icmpOf(bytes, 'icmpv6', about)
 }
@@ -225,27 +261,44 @@ function echoOf(bytes: Bytes, protocol: 'icmp' | 'icmpv6'): ParsedTransport['ech
   return pair === undefined ? undefined : { id: bytes.getUint16(4), asks: pair[0], isAnswer: type === pair[1] }
 }
 
-/** Without extension headers and not a later fragment, with eight bytes of its protocol at least. */
+/** Not a later fragment, with eight bytes of its protocol at least. */
 function parseInner(bytes: Bytes, version: 4 | 6): ParsedInner | undefined {
   const fixed = version === 4 ? 20 : 40
   if (bytes.byteLength < fixed + 8 || bytes.getUint8(0) >> 4 !== version) return undefined
-  const headerLength = version === 4 ? (bytes.getUint8(0) & 15) * 4 : 40
-  if (headerLength < fixed || bytes.byteLength < headerLength + 8) return undefined
-  if (version === 4 && (bytes.getUint16(6) & 0x1fff) !== 0) return undefined
   const family = version === 4 ? 'ipv4' : 'ipv6'
-  const protocol = bytes.getUint8(version === 4 ? 9 : 6)
+  const inner = version === 4 ? innerOfIpv4(bytes) : innerOfIpv6(rest(bytes, 40), bytes.getUint8(6))
+  if (inner === undefined || inner.payload.byteLength < 8) return undefined
+  const { payload, protocol } = inner
   const ends = {
     source: ipAt(bytes, version === 4 ? 12 : 8, family),
     destination: ipAt(bytes, version === 4 ? 16 : 24, family),
     protocol,
   }
-  const inner = rest(bytes, headerLength)
   if ([6, 17, 132].includes(protocol)) {
-    return { ...ends, sourcePort: inner.getUint16(0), destinationPort: inner.getUint16(2) }
+    return { ...ends, sourcePort: payload.getUint16(0), destinationPort: payload.getUint16(2) }
   }
   if (protocol !== (version === 4 ? 1 : 58)) return undefined
-  const echo = echoOf(inner, version === 4 ? 'icmp' : 'icmpv6')
+  const echo = echoOf(payload, version === 4 ? 'icmp' : 'icmpv6')
   return echo === undefined ? undefined : { ...ends, echo }
+}
+
+type InnerPayload = { readonly payload: Bytes; readonly protocol: number }
+
+function innerOfIpv4(bytes: Bytes): InnerPayload | undefined {
+  const headerLength = (bytes.getUint8(0) & 15) * 4
+  const isLater = (bytes.getUint16(6) & 0x1fff) !== 0
+  if (headerLength < 20 || headerLength > bytes.byteLength || isLater) return undefined
+  return { payload: rest(bytes, headerLength), protocol: bytes.getUint8(9) }
+}
+
+/** At most six extension headers, in any order. */
+function innerOfIpv6(bytes: Bytes, protocol: number, count = 0): InnerPayload | undefined {
+  if (!extensionHeaders.has(protocol)) return { payload: bytes, protocol }
+  if (count === 6 || bytes.byteLength < 8) return undefined
+  if (protocol === 44 && bytes.getUint16(2) >> 3 !== 0) return undefined
+  const units = bytes.getUint8(1)
+  const length = protocol === 44 ? 8 : protocol === 51 ? (units + 2) * 4 : (units + 1) * 8
+  return length > bytes.byteLength ? undefined : innerOfIpv6(rest(bytes, length), bytes.getUint8(0), count + 1)
 }
 
 function ipAt(bytes: Bytes, at: number, family: Family): Ip {
