@@ -97,7 +97,14 @@ export type Leg = {
 }
 
 /** A row of connection tracking or NAT of one node, as its tool prints it. */
-export type StateRow = { readonly node: string; readonly table: string; readonly row: string; readonly isNew: boolean }
+export type StateRow = {
+  readonly node: string
+  readonly table: string
+  readonly row: string
+  /** Of Cilium's maps of connections and translations: the row's key as the kernel holds it, in hex. */
+  readonly key?: string
+  readonly isNew: boolean
+}
 
 export type Walk = {
   readonly datapath: 'cilium' | 'iptables' | 'nftables'

@@ -20,7 +20,7 @@ import {
   tunnelCell,
 } from './parse-cells'
 import { joinServices } from './parse-dump-table'
-import { parseHexBytes } from './read-bytes'
+import { parseRawJson } from './raw-rows'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -102,8 +102,8 @@ function parseList(items: readonly Json[], at: JsonFile): JsonDump | undefined {
   const [first] = items
   if (first === undefined) return undefined
   const origin = { file: at.file }
-  if (Array.isArray(first.key) && Array.isArray(first.value))
-    return { kind: 'raw', rows: items.flatMap((item) => rawRow(item, origin)) }
+  const raw = parseRawJson(at.file, items)
+  if (raw !== undefined) return { kind: 'raw', rows: raw }
   if ('SourceIP' in first) {
     const rows = items.flatMap((item) => {
       const cell = egressCell({
@@ -154,11 +154,6 @@ function parseList(items: readonly Json[], at: JsonFile): JsonDump | undefined {
     return mapOf('identities', rows, at)
   }
   return undefined
-}
-
-function rawRow(item: Json, origin: Origin): readonly RawRow[] {
-  const [key, value] = [item.key, item.value].map((bytes) => parseHexBytes(list(bytes).map(text)))
-  return key === undefined || value === undefined ? [] : [{ key, value, origin }]
 }
 
 /** All policy maps of a node at once. */

@@ -6,7 +6,7 @@ import { mapsFinding } from './findings'
 import type { FoundMap } from './found-map'
 import { type JsonDump, parseDumpJson } from './parse-dump-json'
 import { parseTable } from './parse-dump-table'
-import { parseHexBytes } from './read-bytes'
+import { parseRawText, type RawRows } from './raw-rows'
 
 /** Of a folder much is no dump of a map, which is told once. */
 export type DumpFile = { readonly file: string; readonly text: string; readonly isPart?: boolean }
@@ -135,10 +135,9 @@ function cutShort(origin: Origin): Finding {
 }
 
 function parseLines(file: string, { text, firstLine, isCut }: Body, draft: Draft): boolean {
+  const raw = parseRawText(file, text.replaceAll('\r\n', '\n'), firstLine)
+  if (raw !== undefined) return addBytes(file, raw, draft)
   const lines = text.split(/\r?\n/)
-  // bpftool ends with their number, so that a dump without it is cut short.
-  const isWhole = /^Found \d+ elements?$/m.test(text)
-  if (isWhole || /^key:/m.test(text)) return parseBytes({ file, lines, firstLine, isCut: !isWhole }, draft)
   let found = false
   // `bpf policy get --all` prints a table for each endpoint, under its number.
   const heads = lines.flatMap((line, at) => (line.startsWith('Endpoint ID:') ? [at] : []))
@@ -170,35 +169,14 @@ function tellLines(file: string, bad: readonly number[], { findings }: Draft): v
   findings.push(mapsFinding('maps.dump-bad-row', { message, origin: { file, line } }))
 }
 
-type Lines = {
-  readonly file: string
-  readonly lines: readonly string[]
-  readonly firstLine: number
-  readonly isCut: boolean
-}
-
-/** Short rows stand in one line, long ones below `key:` and `value:`. */
-function parseBytes({ file, lines, firstLine, isCut }: Lines, draft: Draft): boolean {
-  const rows: RawRow[] = []
-  const bad: number[] = []
-  const parts = lines.join('\n').split(/^(?=key:)/m)
-  let line = firstLine
-  for (const part of parts) {
-    const found = /^key:\s*([\s\S]*?)\s*value:\s*([\s\S]*?)\s*(?:Found \d+ elements?)?\s*$/.exec(part)
-    const [key, value] = [found?.[1], found?.[2]].map((text) =>
-      text === undefined || text === '' ? undefined : parseHexBytes(text.split(/\s+/)),
-    )
-    if (key !== undefined && value !== undefined) rows.push({ key, value, origin: { file, line } })
-    else if (part.startsWith('key:')) bad.push(line)
-    line += part.split('\n').length - 1
-  }
-  tellLines(file, bad, draft)
+function addBytes(file: string, { rows, badLines, isCut }: RawRows, draft: Draft): boolean {
+  tellLines(file, badLines, draft)
   if (isCut) draft.findings.push(cutShort({ file }))
-  draft.raws.push({ name: mapNameOf(file) ?? 'the map', rows: isCut ? rows.slice(0, -1) : rows, isCut, file })
+  draft.raws.push({ name: mapNameOf(file) ?? 'the map', rows, isCut, file })
   return true
 }
 
-function mapNameOf(file: string): string | undefined {
+export function mapNameOf(file: string): string | undefined {
   const names = file.match(
     /cilium_(?:lxc|ipcache(?:_v2)?|policy_(?:v\d_)?\d+|lb[46]_[a-z]+(?:_(?:nat|range|sk))?(?:_v\d)?|egress_gw_policy_v[46]|tunnel_map|ipmasq_v[46]|[a-z0-9_]+)/g,
   )

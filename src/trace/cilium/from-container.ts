@@ -15,7 +15,8 @@ import { reverseFromBackend } from './reverse-nat'
 import { backToClient, isOwnRange, tunnelTo } from './routes'
 import { noBackend, selectBackend } from './select-backend'
 import { isBalancedAtSocket, serviceText } from './socket-lb'
-import { type CtAnswer, createCt, ctFlags, ctSentence, lookUpCt } from './state-tables'
+import { ctFlags } from './state-rows'
+import { type CtAnswer, createCt, ctSentence, lookUpCt } from './state-tables'
 import { answerThroughProxy, redirectToProxy } from './to-proxy'
 import {
   type Draft,

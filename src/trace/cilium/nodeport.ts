@@ -14,7 +14,8 @@ import { reverseFromBackend } from './reverse-nat'
 import { backToClient } from './routes'
 import { noBackend, selectBackend } from './select-backend'
 import { serviceText } from './socket-lb'
-import { createCt, ctFlags, lookUpCt, lookUpNat, natTable } from './state-tables'
+import { ctFlags } from './state-rows'
+import { createCt, lookUpCt, lookUpNat, natTable } from './state-tables'
 import { type Draft, drop, type Ending, stateOf, tell, tellRewrite, unknown } from './walk-draft'
 
 /** `local` goes on at this node; undefined where the packet is for no Service. */

@@ -3,9 +3,13 @@
 import type { Finding } from '#base/finding'
 import { type Ip, parseEndpoint, parseIp } from '#base/ip'
 import { countOf } from '#base/text'
+import type { RawRow } from '#compile/cilium/decode-raw'
+import { parseRawJson, parseRawText } from '#compile/cilium/raw-rows'
 import type { WalkProtocol } from '#model/walk'
 import { pathFinding } from './findings'
-import { affinityKey, type CiliumState, type CtRow, type NatRow, type NodeState, putCt, putNat } from './state-tables'
+import { readCtBytes, readNatBytes, stateMapOf } from './state-bytes'
+import type { CtRow, NatRow } from './state-rows'
+import { affinityKey, type CiliumState, type NodeState, putCt, putNat } from './state-tables'
 
 export type StateText = { readonly node?: string; readonly file: string; readonly text: string }
 
@@ -21,14 +25,22 @@ type Asked = { readonly node: string; readonly isTold: boolean; readonly file: s
 function readText(state: CiliumState, { node, isTold, file, text }: Asked): readonly Finding[] {
   const findings: Finding[] = []
   const parsed = parseJson(text)
-  const rows = parsed === undefined ? text.split('\n').map((line) => ({ node, row: line })) : rowsOfJson(parsed, node)
+  const raw = parsed === undefined ? parseRawText(file, text)?.rows : parseRawJson(file, parsed)
+  const rows: readonly JsonRow[] =
+    raw?.map((row) => ({ node, row })) ??
+    (parsed === undefined ? text.split('\n').map((line) => ({ node, row: line })) : rowsOfJson(parsed, node))
   let bad = 0
   let isUsual = false
   for (const row of rows) {
     if (typeof row.row === 'string' && row.row.trim() === '') continue
-    const own = 'isOwn' in row && row.isOwn === true
+    const own = row.isOwn === true
+    const of = state.of(row.node)
     const isRead =
-      typeof row.row === 'string' ? readLine(state.of(row.node), row.row) : readRecord(state.of(row.node), row.row)
+      typeof row.row === 'string'
+        ? readLine(of, row.row)
+        : isRawRow(row.row)
+          ? readBytes(of, file, row.row)
+          : readRecord(of, row.row)
     if (!isRead) bad++
     else if (!own && !isTold) isUsual = true
   }
@@ -41,6 +53,20 @@ function readText(state: CiliumState, { node, isTold, file, text }: Asked): read
     findings.push(pathFinding('path.state-node', { message, origin: { file }, hint: `write --state NODE=${file}` }))
   }
   return findings
+}
+
+function isRawRow(row: unknown): row is RawRow {
+  return isRecord(row) && row.key instanceof Uint8Array
+}
+
+/** As bpftool dumps them. */
+function readBytes(state: NodeState, file: string, row: RawRow): boolean {
+  const kind = stateMapOf(file, row)
+  const ct = kind === 'ct' ? readCtBytes(row) : undefined
+  const nat = kind === 'nat' ? readNatBytes(row) : undefined
+  if (ct !== undefined) putCt(state, ct)
+  if (nat !== undefined) putNat(state, nat)
+  return (ct ?? nat) !== undefined
 }
 
 function parseJson(text: string): unknown {

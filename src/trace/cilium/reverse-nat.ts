@@ -4,7 +4,8 @@ import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
 import { reversePacket, rewritePlace, rewriteSource } from './flow-packet'
 import type { NodeTables } from './node-tables'
-import { ctFlags, ctTable, nodePortRow, tupleText } from './state-tables'
+import { ctFlags } from './state-rows'
+import { ctTable, nodePortRow, tupleText } from './state-tables'
 import { type Draft, stateOf, tellRewrite } from './walk-draft'
 
 /** By the row that the node port or DSR left for the client's packet. False where there is none. */

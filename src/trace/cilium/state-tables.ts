@@ -1,65 +1,20 @@
 /** Connection tracking, NAT, affinity and reverse sockets of the nodes: what is given, and what a walk writes. Mirrors bpf/lib/conntrack.h, bpf/lib/nat.h and their dumps, Cilium 1.16 to 1.19. */
 import { type Family, type Ip, printEndpoint, printIp } from '#base/ip'
 import { compareText } from '#base/text'
+import { printHex } from '#compile/cilium/struct-bytes'
 import { type CiliumVersion, isAtLeast } from '#model/cilium-version'
-import type { MapLookup, StateRow, WalkProtocol } from '#model/walk'
+import type { MapLookup, StateRow } from '#model/walk'
 import { type FlowPacket, isIcmp, type NewEnd } from './flow-packet'
-
-export type Direction = 'OUT' | 'IN'
-
-/** Addresses and ports as the dump prints them: of the connection's first packet. */
-type StateTuple = {
-  readonly protocol: WalkProtocol
-  readonly source: Ip
-  readonly sourcePort: number
-  readonly destination: Ip
-  readonly port: number
-}
-
-export const ctFlags = {
-  rxClosing: 1,
-  txClosing: 2,
-  loopback: 8,
-  seenNonSyn: 16,
-  nodePort: 32,
-  proxyRedirect: 64,
-  dsr: 128,
-  fromL7: 256,
-  fromTunnel: 1024,
-} as const
-
-export type CtRow = StateTuple & {
-  readonly direction: Direction
-  readonly isService: boolean
-  readonly isRelated: boolean
-  readonly flags: number
-  readonly revNat: number
-  readonly sourceIdentity: number
-  /** Of services. */
-  readonly backendId?: number
-  /** What the client sent to, where the backend answers it directly. */
-  readonly nat?: NewEnd
-}
-
-export type NatRow = StateTuple & {
-  readonly direction: Direction
-  readonly to: NewEnd
-  readonly needsCt: boolean
-}
-
-export type AffinityRow = {
-  readonly client: Ip
-  readonly isSocket: boolean
-  readonly revNat: number
-  readonly backendId: number
-}
-
-export type SocketRow = {
-  readonly backend: string
-  readonly frontend: string
-  readonly family: Family
-  readonly revNat: number
-}
+import { ctKeyBytes, natKeyBytes } from './state-bytes'
+import {
+  type AffinityRow,
+  type CtRow,
+  ctFlags,
+  type Direction,
+  type NatRow,
+  type SocketRow,
+  type StateTuple,
+} from './state-rows'
 
 /** One node's tables; keys are what tells rows apart. */
 export type NodeState = {
@@ -116,10 +71,16 @@ function rowsOf(
   { ct, nat, affinity, sockets, kernel }: NodeState,
   version: CiliumVersion,
 ): readonly StateRow[] {
-  const row = (table: string, text: string): StateRow => ({ node, table, row: text, isNew: false })
+  const row = (table: string, text: string, key?: Uint8Array): StateRow => ({
+    node,
+    table,
+    row: text,
+    ...(key !== undefined && { key: printHex(key) }),
+    isNew: false,
+  })
   return [
-    ...[...ct.values()].map((one) => row(ctTable(one), ctText(one))),
-    ...[...nat.values()].map((one) => row(natTable(one.source.family), natText(one, version))),
+    ...[...ct.values()].map((one) => row(ctTable(one), ctText(one), ctKeyBytes(one))),
+    ...[...nat.values()].map((one) => row(natTable(one.source.family), natText(one, version), natKeyBytes(one))),
     ...[...affinity.values()].map((one) => row(affinityTable(one.client.family), affinityText(one))),
     ...[...sockets.values()].map((one) => row(socketTable(one.family), socketText(one))),
     ...[...kernel].map(([key, { ip, port }]) =>

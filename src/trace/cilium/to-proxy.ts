@@ -1,7 +1,7 @@
 /** What policy sends through a proxy: marks, TPROXY, and the connection that the proxy opens in its place. */
 import type { WalkPlace } from '#model/walk'
 import type { NodeTables } from './node-tables'
-import { ctFlags } from './state-tables'
+import { ctFlags } from './state-rows'
 import { type Draft, tell } from './walk-draft'
 
 export type Redirected = {

@@ -73,6 +73,18 @@ test('M20: the row as JSON has its addresses swapped and its ports in network or
   ])
 })
 
+test('M20: the row as bytes, as bpftool dumps its map', () => {
+  const dump = (saddr: string) =>
+    `key:\n0a f4 01 0a ${saddr} 1f 90 a8 ca 06 00\nvalue:\n${'00 '.repeat(44)}e9 03 00 00 ${'00 '.repeat(8)}\nFound 1 element\n`
+  expect(isStateDump({ file: 'cilium_ct4_global', text: dump('0a f4 01 14') })).toBe(true)
+  expect(isStateDump({ file: 'x', text: dump('0a f4 01 14') })).toBe(true)
+  expect(isStateDump({ file: 'cilium_lxc', text: 'key: 01  value: 02\nFound 1 element\n' })).toBe(false)
+  expect(told(dump('0a f4 01 14'))).toEqual([])
+  expect(told(dump('0a f4 01 63'))).toEqual([
+    'ct-gone-pod: 1 connection has an end in the pod ranges that no pod of the input has: TCP OUT 10.244.1.10:43210 -> 10.244.1.99:8080',
+  ])
+})
+
 test('M23: of two pods with one port towards one destination the second may not keep it', () => {
   const kept = pair('10.244.1.10:40000', '192.168.1.10:40000', '8.8.8.8:443')
   expect(told(kept + pair('10.244.1.20:40000', '192.168.1.10:52417', '8.8.8.8:443'))).toEqual([])

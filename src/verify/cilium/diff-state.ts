@@ -3,19 +3,40 @@ import type { Finding, Origin } from '#base/finding'
 import { type Ip, printEndpoint, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
 import { countOf, listOf } from '#base/text'
+import type { RawRow } from '#compile/cilium/decode-raw'
 import type { NodeMaps } from '#compile/cilium/node-maps'
 import { type DumpFile, unwrap } from '#compile/cilium/parse-dump'
+import { parseRawJson, parseRawText } from '#compile/cilium/raw-rows'
 import { podRanges } from '#compile/cilium/render-ipcache'
 import { readState } from '#trace/cilium/read-state'
-import { type CtRow, type NatRow, type NodeState, newState } from '#trace/cilium/state-tables'
+import { stateMapOf } from '#trace/cilium/state-bytes'
+import type { CtRow, NatRow } from '#trace/cilium/state-rows'
+import { type NodeState, newState } from '#trace/cilium/state-tables'
 import type { NodeNumbers } from './diff-numbered'
 import { diffFinding, type MapsDiffCode } from './findings'
 
-/** Dumps of `bpf ct list` and `bpf nat list`, as text or JSON, with what a sysdump wraps around them. */
-export function isStateDump({ text }: DumpFile): boolean {
+/** Dumps of `bpf ct list` and `bpf nat list`, as text or JSON, with what a sysdump wraps around them; and of their maps as bytes. */
+export function isStateDump({ file, text }: DumpFile): boolean {
   const body = unwrap(text).text.trimStart()
+  if (isRawStart(body)) return firstRaw(file, body).some((row) => stateMapOf(file, row) !== undefined)
   if (/^\[\s*\{\s*"Key"\s*:\s*\{/.test(body)) return body.slice(0, 2000).includes('"NextHeader"')
   return /^(?:TCP|UDP|SCTP|ICMP(?:v6)?) (?:IN|OUT) \S+ -> \S+/im.test(body.slice(0, 4000))
+}
+
+function isRawStart(body: string): boolean {
+  return /^key:/.test(body) || /^\[\s*\{\s*"key"/.test(body)
+}
+
+/** Enough of it to know the map by. */
+function firstRaw(file: string, body: string): readonly RawRow[] {
+  if (body.startsWith('key:')) return parseRawText(file, `${body.slice(0, 4000)}\nkey:`)?.rows.slice(0, 1) ?? []
+  const end = body.indexOf('}')
+  const text = `${body.slice(0, end + 1)}]`
+  try {
+    return parseRawJson(file, JSON.parse(text)) ?? []
+  } catch {
+    return []
+  }
 }
 
 export function diffState(maps: NodeMaps, file: DumpFile, numbers: NodeNumbers): readonly Finding[] {
