@@ -1,12 +1,13 @@
 /** The documents say what the code does: findings, flags, commands, version. PORTOLAN_UPDATE_CASES=1 rewrites docs/findings.md. */
+
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import type { ExitCode } from '../src/cli/command'
 import { loadCommands } from '../src/cli/commands'
-import { buildProgram, runPortolan } from '../src/cli/run-portolan'
+import { buildProgram } from '../src/cli/run-portolan'
 import { version } from '../src/cli/version'
+import { quietIo, runWords } from './run-words'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -91,18 +92,7 @@ test('README has commands to run', () => {
 })
 
 test.each(readmeCommands)('README: portolan %s', async (line) => {
-  let out = ''
-  let err = ''
-  const code: ExitCode = await runPortolan(line.split(/\s+/), {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
+  const { out, err, code } = await runWords(line.split(/\s+/))
   expect(err.includes('bug of Portolan'), err).toBe(false)
   expect(code, err).toBeLessThan(2)
   expect(out.length).toBeGreaterThan(50)
@@ -127,11 +117,7 @@ test('npm scripts that the pages name are in package.json', () => {
 })
 
 test('each command and each option has a sentence in --help', async () => {
-  const program = buildProgram(
-    await loadCommands([]),
-    { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false },
-    () => {},
-  )
+  const program = buildProgram(await loadCommands([]), quietIo, () => {})
   const all = program.commands.flatMap((command) => [command, ...command.commands])
   const silent = all.flatMap((command) => [
     ...(command.description() === '' ? [command.name()] : []),

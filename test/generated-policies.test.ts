@@ -1,24 +1,17 @@
 /** Policies of the sample's day against goldens: the parsed documents and their comments, in order. PORTOLAN_UPDATE_CASES=1 rewrites them. */
+
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadAll } from 'js-yaml'
 import { expect, test } from 'vitest'
-import { runPortolan } from '../src/cli/run-portolan'
+import { runWords } from './run-words'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 async function generated(kind: string): Promise<string> {
-  let out = ''
   const flows = ['--flows', 'samples/flows/shop.jsonl', '--from', 'samples/flows/cluster.yaml']
-  const code = await runPortolan(['generate', kind, '-A', ...flows], {
-    out: (text) => {
-      out += text
-    },
-    err: () => {},
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
+  const { code, out } = await runWords(['generate', kind, '-A', ...flows])
   expect(code).toBe(0)
   return out
 }

@@ -2,12 +2,13 @@
  * docs/policies.md, docs/policies-from-flows.md, docs/traffic-policy.md, docs/cilium.md, docs/path.md and the pages of docs/questions and outputs say what the commands on them print: each `sh` block is run, and the `text` block
  * after it is its output. Commands in running text, with placeholders, are run too. PORTOLAN_UPDATE_CASES=1 rewrites the blocks.
  */
+
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { runPortolan } from '../src/cli/run-portolan'
+import { runWords as run } from './run-words'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const pages = [
@@ -25,24 +26,6 @@ const pages = [
 ]
 
 const blockPattern = /```sh\n((?:(?!```)[\s\S])*)```\n\n```text\n((?:(?!```)[\s\S])*)```\n/g
-
-type Run = { readonly out: string; readonly err: string; readonly code: number }
-
-async function run(words: readonly string[]): Promise<Run> {
-  let out = ''
-  let err = ''
-  const code = await runPortolan(words, {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
-  return { out, err, code }
-}
 
 /** A command as a shell would run it from the checkout: its output may go through `grep` and the like. */
 async function runLine(line: string): Promise<string> {

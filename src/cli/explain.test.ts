@@ -1,31 +1,20 @@
 /** `portolan explain` on the command line: whose rules a file is, output formats, colours, exit codes. */
+
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { Explanation } from '#explain/explanation'
+import { runWords } from '../../test/run-words'
 import type { Captured } from './capture'
-import { runPortolan } from './run-portolan'
 
 const place = mkdtempSync(join(tmpdir(), 'portolan-explain-'))
 afterAll(() => rmSync(place, { recursive: true, force: true }))
 
 const save = 'test/saves/kube-proxy.save'
 
-async function run(line: string, isTerminal = false): Promise<Captured> {
-  let out = ''
-  let err = ''
-  const code = await runPortolan(line.split(' '), {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal,
-  })
-  return { out, err, code }
+function run(line: string, isTerminal = false): Promise<Captured> {
+  return runWords(line.split(' '), { isTerminal })
 }
 
 function labelsIn(explanation: Explanation): readonly (string | undefined)[] {

@@ -1,23 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { runPortolan } from './run-portolan'
+import { runWords } from '../../test/run-words'
+import type { Captured } from './capture'
 
-type Ran = { readonly out: string; readonly err: string; readonly code: number }
-
-async function generate(...words: readonly string[]): Promise<Ran> {
-  let out = ''
-  let err = ''
-  const given = ['--flows', 'samples/flows/shop.jsonl', '--from', 'samples/flows/cluster.yaml']
-  const code = await runPortolan(['generate', 'networkpolicy', ...words, ...given], {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
-  return { out, err, code }
+function generate(...words: readonly string[]): Promise<Captured> {
+  return runWords([
+    'generate',
+    'networkpolicy',
+    ...words,
+    '--flows',
+    'samples/flows/shop.jsonl',
+    '--from',
+    'samples/flows/cluster.yaml',
+  ])
 }
 
 describe('a workload is named by kind as for kubectl', () => {

@@ -1,20 +1,11 @@
 /** Options of path: what repeats, and values that are told instead of passed over. */
-import { expect, test } from 'vitest'
-import { runPortolan } from './run-portolan'
 
-async function path(...words: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: '', err: '' }
-  const code = await runPortolan(['path', '--from', 'samples/cilium', ...words], {
-    out: (text) => {
-      said.out += text
-    },
-    err: (text) => {
-      said.err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
-  return { code, ...said }
+import { expect, test } from 'vitest'
+import { runWords } from '../../test/run-words'
+import type { Captured } from './capture'
+
+function path(...words: readonly string[]): Promise<Captured> {
+  return runWords(['path', '--from', 'samples/cilium', ...words])
 }
 
 test('devices of several nodes are given one by one', async () => {

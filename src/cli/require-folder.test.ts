@@ -1,6 +1,7 @@
 /** A folder that the system will not have is a sentence at once, wherever an option names one. */
+
 import { expect, test } from 'vitest'
-import { runPortolan } from './run-portolan'
+import { runWords } from '../../test/run-words'
 
 const flows = ['--flows', 'samples/flows/shop.jsonl', '--from', 'samples/flows/cluster.yaml']
 
@@ -10,15 +11,7 @@ test.each([
   ['--data', ['demo', '--once', '--data', '/proc/none/data']],
   ['--load', ['maps', 'lxc', '--from', 'samples/cilium', '--node', 'node-a', '--load', '/proc/none/maps']],
 ])('%s of %j', async (_, argv) => {
-  let said = ''
-  const io = {
-    out: () => {},
-    err: (text: string) => {
-      said += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  }
-  expect(await runPortolan(argv, io)).toBe(2)
-  expect(said).toMatch(/\/proc\/none.* cannot be (made|written).*name another folder/)
+  const { code, err } = await runWords(argv)
+  expect(code).toBe(2)
+  expect(err).toMatch(/\/proc\/none.* cannot be (made|written).*name another folder/)
 })

@@ -1,27 +1,16 @@
 /** What every command has in common: help, and options given twice. */
-import { expect, test } from 'vitest'
-import { loadCommands } from './commands'
-import { buildProgram, runPortolan } from './run-portolan'
 
-async function run(...argv: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  let out = ''
-  let err = ''
-  const stdin = (async function* () {})()
-  const io = {
-    out: (text: string) => {
-      out += text
-    },
-    err: (text: string) => {
-      err += text
-    },
-    stdin,
-    isTerminal: false,
-  }
-  return { code: await runPortolan(argv, io), out, err }
+import { expect, test } from 'vitest'
+import { quietIo, runWords } from '../../test/run-words'
+import type { Captured } from './capture'
+import { loadCommands } from './commands'
+import { buildProgram } from './run-portolan'
+
+function run(...argv: string[]): Promise<Captured> {
+  return runWords(argv)
 }
 
-const io = { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false }
-const top = buildProgram(await loadCommands([]), io, () => {}).commands
+const top = buildProgram(await loadCommands([]), quietIo, () => {}).commands
 const names = top.map((command) => command.name())
 const nested = top.flatMap((command) => command.commands.map((inner) => `${command.name()} ${inner.name()}`))
 
@@ -34,7 +23,7 @@ test.each([...names, ...nested])('help of %s has exit codes and examples, and fi
 })
 
 test.each(names)('asking for %s loads it and nothing else', async (name) => {
-  const program = buildProgram(await loadCommands([name, '--help']), io, () => {})
+  const program = buildProgram(await loadCommands([name, '--help']), quietIo, () => {})
   expect(program.commands.map((command) => command.name())).toEqual([name])
 })
 
@@ -45,7 +34,7 @@ test('help of a command that is not there is an error', async () => {
 })
 
 test('an option whose parser gathers values says that it may repeat, which is what lets it', async () => {
-  const program = buildProgram(await loadCommands([]), io, () => {})
+  const program = buildProgram(await loadCommands([]), quietIo, () => {})
   const all = program.commands.flatMap((command) => [command, ...command.commands])
   const silent = all.flatMap((command) =>
     command.options

@@ -1,31 +1,18 @@
 /** The three commands as a user runs them: a broker as a process, questions to it, its start-up line, its refusals and its end. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runPortolan } from '../../src/cli/run-portolan'
+import { quietIo, runWords as run } from '../run-words'
 import { type BrokerProcess, buildProgram, startProcess } from './broker-process'
 import { flowPost, podPost, servicePost } from './messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'portolan-commands-'))
 const token = 'reads-and-writes-0123456789'
 const tokenFile = join(folder, 'token')
-
-async function run(line: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await runPortolan(line, {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
-  return { code, out, err }
-}
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -138,12 +125,10 @@ describe('against a broker', () => {
     const following = runPortolan(
       ['flows', '--follow', '--pod', 'late/', '--broker', broker.url, '--token-file', tokenFile],
       {
+        ...quietIo,
         out: (text) => {
           out += text
         },
-        err: () => {},
-        stdin: (async function* () {})(),
-        isTerminal: false,
       },
     )
     void following.catch(() => {})

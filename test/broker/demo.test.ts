@@ -1,4 +1,5 @@
 /** The demo: what `npm run demo -- --once` prints, that a day is counted once, and that without `--once` it stays up. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -10,6 +11,7 @@ import { recordedDay } from '../../src/cli/demo-day'
 import { edgeTable } from '../../src/cli/demo-edges'
 import { readFrom } from '../../src/sources/read-from'
 import type { EdgeRecord } from '../../src/wire/edge-record'
+import { quietIo } from '../run-words'
 import { buildProgram } from './broker-process'
 
 const root = join(fileURLToPath(import.meta.url), '../../..')
@@ -93,10 +95,11 @@ test('the day is counted once, however often it is played into one database', as
   const { value: cluster } = await readFrom([join(root, 'samples/shop')])
   const tables: string[] = []
   for (let round = 0; round < 2; round++) {
-    const broker = await startDemoBroker(
-      { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false },
-      { data: join(folder, 'data'), listen: { address: '127.0.0.1', port: 0 }, mayMove: false },
-    )
+    const broker = await startDemoBroker(quietIo, {
+      data: join(folder, 'data'),
+      listen: { address: '127.0.0.1', port: 0 },
+      mayMove: false,
+    })
     await broker.play(recordedDay(cluster))
     const answer = await fetch(`${broker.url}/api/v1/edges?since=-24h&limit=1000`)
     tables.push(edgeTable(((await answer.json()) as { items: EdgeRecord[] }).items))

@@ -1,4 +1,5 @@
 /** The commands of docs/policies-from-flows.md that need a broker, run against the demo's, and what the page says of them. */
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,13 +12,13 @@ import { runPortolan } from '../../src/cli/run-portolan'
 import { readFrom } from '../../src/sources/read-from'
 import type { AuditSummaryRecord } from '../../src/wire/audit-record'
 import type { VerdictRecord } from '../../src/wire/verdict-record'
+import { quietIo } from '../run-words'
 
 const root = join(fileURLToPath(import.meta.url), '../../..')
 const page = readFileSync(join(root, 'docs/policies-from-flows.md'), 'utf8')
 const place = 'http://127.0.0.1:8090'
 const commands = page.split('\n').filter((line) => /^(npx portolan|curl) .*http:\/\/127/.test(line))
 
-const quiet = { out: () => {}, err: () => {}, stdin: (async function* () {})(), isTerminal: false }
 let folder = ''
 let broker: DemoBroker | undefined
 
@@ -25,7 +26,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portolan-page-'))
   const { value: cluster } = await readFrom([join(root, 'samples/shop')])
   const listen = { address: '127.0.0.1', port: 0 }
-  broker = await startDemoBroker(quiet, { data: join(folder, 'data'), listen, mayMove: false })
+  broker = await startDemoBroker(quietIo, { data: join(folder, 'data'), listen, mayMove: false })
   await broker.play(recordedDay(cluster))
 }, 120_000)
 
@@ -44,7 +45,7 @@ async function portolan(text: string): Promise<string> {
   let out = ''
   const words = lineWith(text).split(' ').slice(2)
   await runPortolan(words, {
-    ...quiet,
+    ...quietIo,
     out: (more) => {
       out += more
     },

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runPortolan } from '../../src/cli/run-portolan'
+import type { Captured } from '../../src/cli/capture'
+import { runWords } from '../run-words'
 import { openBroker, type TestBroker } from './running-broker'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -64,19 +65,8 @@ beforeAll(async () => {
 })
 afterAll(() => broker.stop())
 
-async function run(line: string): Promise<{ readonly out: string; readonly err: string; readonly code: number }> {
-  let [out, err] = ['', '']
-  const code = await runPortolan(line.split(' '), {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
-  return { out, err, code }
+function run(line: string): Promise<Captured> {
+  return runWords(line.split(' '))
 }
 
 const asking = async (line: string) => {

@@ -1,4 +1,5 @@
 /** The pages about the broker say what it does: settings, routes, filters, and the README’s commands, which are run. */
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { numberSettings } from '../../src/broker/settings'
 import { tokenVariables } from '../../src/broker/tokens'
-import { runPortolan } from '../../src/cli/run-portolan'
 import { filterNames } from '../../src/wire/flow-query'
+import { runWords } from '../run-words'
 import { buildProgram, startProcess } from './broker-process'
 import { flowPost, podPost } from './messages'
 import { openBroker } from './running-broker'
@@ -71,16 +72,8 @@ test('the commands of README that need a broker work as they stand', async () =>
   const flow = { pod: 'web-1', namespace: 'shop', ip: '10.244.1.30', peer: '203.0.113.1', decision: 'DROP' }
   await broker.send('/pod/traffic', flowPost({ ...flow, time: new Date(Date.now() - 1000).toISOString() }))
   for (const question of questions) {
-    let out = ''
-    const io = {
-      out: (text: string) => {
-        out += text
-      },
-      err: () => {},
-      stdin: (async function* () {})(),
-      isTerminal: false,
-    }
-    expect(await runPortolan([...question.split(' '), '--broker', broker.url], io), question).toBe(0)
+    const { code, out } = await runWords([...question.split(' '), '--broker', broker.url])
+    expect(code, question).toBe(0)
     expect(out, question).toContain('web-1')
   }
   expect(await broker.end('SIGINT')).toBe(0)

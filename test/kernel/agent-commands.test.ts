@@ -1,32 +1,21 @@
 /** `portolan agent attach` and `agent mode` on veth pairs: what they do, what they say, and that a refusal leaves nothing. */
+
 import { spawnSync } from 'node:child_process'
 import { chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { runPortolan } from '#cli/run-portolan'
+import type { Captured } from '#cli/capture'
 import { datapathVersion } from '#compile/traffic-policy/datapath-maps'
 import { openDatapath } from '#kernel/datapath'
+import { runWords } from '../run-words'
 import { type BpffsFolder, createBpffsFolder } from './bpffs-folder'
 import { allowAll, bringUp, createPair, denyAll, hostIp, pings, requestOf, workloadIp } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
 import { inside, removeNamespaces } from './namespace'
 import { mustRun, runCommand } from './run-command'
 
-type Answer = { readonly code: number; readonly out: string; readonly err: string }
-
-async function portolan(...argv: readonly string[]): Promise<Answer> {
-  let [out, err] = ['', '']
-  const io = {
-    out: (text: string) => {
-      out += text
-    },
-    err: (text: string) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  }
-  return { code: await runPortolan(argv, io), out, err }
+function portolan(...argv: readonly string[]): Promise<Captured> {
+  return runWords(argv)
 }
 
 /** Everything under a folder, by path. */
@@ -53,9 +42,9 @@ describeKernel('the commands of a node', () => {
     folder.remove()
   })
 
-  const attach = (...more: readonly string[]): Promise<Answer> =>
+  const attach = (...more: readonly string[]): Promise<Captured> =>
     portolan('agent', 'attach', 'host0', '--netns', pair.host, '--side', 'host', '--bpffs', bpffs, ...more)
-  const mode = (...more: readonly string[]): Promise<Answer> => portolan('agent', 'mode', '--bpffs', bpffs, ...more)
+  const mode = (...more: readonly string[]): Promise<Captured> => portolan('agent', 'mode', '--bpffs', bpffs, ...more)
 
   test('what cannot be is refused before anything is made: no memory, no load, no interface, no namespace', async () => {
     const before = treeOf(folder.path)

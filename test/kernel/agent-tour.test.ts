@@ -1,8 +1,9 @@
 /** docs/traffic-policy.md: the five minutes on two namespaces go as they say, line by line, in namespaces and folders of this run's own. */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { runPortolan } from '#cli/run-portolan'
+import { runWords } from '../run-words'
 import { type AgentProcess, agentFiles, spawnAgent, until } from './agent-process'
 import { createBpffsFolder } from './bpffs-folder'
 import { createPair } from './datapath-lab'
@@ -13,18 +14,7 @@ import { runCommand, sleep } from './run-command'
 type Answer = { readonly ok: boolean; readonly out: string }
 
 async function portolan(words: readonly string[]): Promise<Answer> {
-  let [out, err] = ['', '']
-  const io = {
-    out: (text: string) => {
-      out += text
-    },
-    err: (text: string) => {
-      err += text
-    },
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  }
-  const code = await runPortolan(words, io)
+  const { code, out, err } = await runWords(words)
   return { ok: code === 0, out: `${out}${err}` }
 }
 

@@ -1,4 +1,5 @@
 /** Cilium's maps in the kernel: they load with their layouts and read back equal, and its prefix trie answers as we compute. */
+
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -13,11 +14,11 @@ import { openPin } from '#kernel/bpffs'
 import { loadMaps, readTable } from '#kernel/cilium-maps'
 import { type BpfMap, closeMap, createMap, lookUp, nextKey, readMapShape, remove, update } from '#kernel/maps'
 import { type CiliumVersion, ciliumVersions } from '#model/cilium-version'
-import { runPortolan } from '../../src/cli/run-portolan'
 import { askMaps, egressPolicy, service, worldConfig } from '../cilium/ask-maps'
 import { cnp } from '../policy/ask-cilium'
 import { node, pod } from '../policy/policy-objects'
 import { type Random, randomOf, seedOfRun } from '../random/random'
+import { runWords } from '../run-words'
 import { type BpffsFolder, createBpffsFolder } from './bpffs-folder'
 import { describeKernel } from './describe-kernel'
 
@@ -89,17 +90,9 @@ describeKernel('maps of Cilium', () => {
 
   test('the command loads them, and says what it wrote', async () => {
     const at = join(folder.path, 'command')
-    let out = ''
-    const io = {
-      out: (text: string) => {
-        out += text
-      },
-      err: () => undefined,
-      stdin: (async function* () {})(),
-      isTerminal: false,
-    }
     const words = ['maps', '--from', 'samples/cilium', '--node', 'node-a', '--load', at]
-    expect(await runPortolan(words, io)).toBe(0)
+    const { code, out } = await runWords(words)
+    expect(code).toBe(0)
     expect(out).toMatch(new RegExp(`^${at}/cilium_ipcache_v2 +15 rows written and read back$`, 'm'))
   })
 

@@ -1,9 +1,10 @@
 /** glibc, musl and dig resolve against `portolan dns --serve` itself: what they ask and hear is what `portolan dns` computes. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runPortolan } from '../../src/cli/run-portolan'
+import { runWords } from '../run-words'
 import { describeLibc, type Laboratory, openLaboratory, portolanServer } from './dns-laboratory'
 
 /** A headless Service of so many addresses. */
@@ -69,16 +70,7 @@ type Told = {
 }
 
 async function portolan(...argv: readonly string[]): Promise<string> {
-  let out = ''
-  await runPortolan(argv, {
-    out: (text) => {
-      out += text
-    },
-    err: () => {},
-    stdin: (async function* () {})(),
-    isTerminal: false,
-  })
-  return out
+  return (await runWords(argv)).out
 }
 
 describeLibc('the computed zone on the wire', () => {

@@ -1,13 +1,15 @@
 /** `portolan policy show` beside a datapath that an agent holds: what it tells is what the kernel has, and it changes nothing. */
+
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runPortolan } from '#cli/run-portolan'
+import type { Captured } from '#cli/capture'
 import { compilePolicy } from '#compile/traffic-policy/compile-policy'
 import { foldersOf } from '#kernel/datapath-tables'
 import { readDatapath } from '#kernel/read-datapath'
 import { parseCluster } from '#manifests/parse-cluster'
+import { runWords } from '../run-words'
 import { hostIp, hostIp6, type Lab, openLab, pings } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
 import { mustRun } from './run-command'
@@ -59,21 +61,9 @@ describeKernel('policy show', () => {
     lab.datapath.publish([{ slot, token, direction: 'egress', policy: compilation.compiled }])
   }
 
-  async function show(more: readonly string[] = [], bpffs = lab.folder.path) {
-    let [out, err] = ['', '']
-    const io = {
-      out: (text: string) => {
-        out += text
-      },
-      err: (text: string) => {
-        err += text
-      },
-      stdin: (async function* () {})(),
-      isTerminal: false,
-    }
+  function show(more: readonly string[] = [], bpffs = lab.folder.path): Promise<Captured> {
     const words = ['policy', 'show', 'tenant/web-0', '--from', file, '--node', 'n1', '--bpffs', bpffs]
-    const code = await runPortolan([...words, ...more], io)
-    return { out, err, code }
+    return runWords([...words, ...more])
   }
 
   test('75 and 76: hits of each rule, the fallback counts, and nothing bound the other way', async () => {

@@ -1,10 +1,12 @@
 /** The thread of the embedded database dies under a broker: it says so, ends, and the next one has all that was acknowledged. */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, test, vi } from 'vitest'
 import { runPortolan } from '../../src/cli/run-portolan'
+import { quietIo } from '../run-words'
 
 type Run = { readonly said: Promise<string>; readonly ended: Promise<number>; readonly errors: () => string }
 
@@ -15,12 +17,11 @@ function startBroker(data: string): Run {
     say = resolve
   })
   const io = {
+    ...quietIo,
     out: (text: string) => say(text),
     err: (text: string) => {
       errors += text
     },
-    stdin: (async function* () {})(),
-    isTerminal: false,
   }
   const ended = runPortolan(['broker', '--data', data, '--listen', '127.0.0.1:0'], io)
   return { said, ended, errors: () => errors }
