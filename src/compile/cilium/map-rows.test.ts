@@ -158,10 +158,16 @@ test('M15: a backend that is not ready has neither slot nor row', () => {
     spec: { nodeName: 'node-b', containers: [{ name: 'main' }] },
     status: { phase: 'Running', podIPs: [{ ip: '10.244.2.30' }], conditions: [{ type: 'Ready', status: 'False' }] },
   }
-  const { texts } = askMaps([service('business/server', {}), unready])
+  const { texts, row } = askMaps([service('business/server', {}), unready])
   expect(texts('cilium_lb4_services_v2')).toHaveLength(2)
+  expect(countIn(row('cilium_lb4_services_v2', '10.96.0.50:80/TCP (0)'))).toBe(1)
   expect(texts('cilium_lb4_backends_v3')).toEqual(['1 → TCP://10.244.1.20'])
 })
+
+/** Of a frontend's row. */
+function countIn(master: { readonly valueBytes: Uint8Array } | undefined): number {
+  return (master?.valueBytes[4] ?? -1) + 256 * (master?.valueBytes[5] ?? 0)
+}
 
 const nodePort = { type: 'NodePort', ports: [{ port: 80, targetPort: 8080, nodePort: 30080 }] }
 
@@ -180,7 +186,16 @@ test('M16: a node port is met at the cluster address, the surrogate and each add
 })
 
 test('M17: traffic from outside and inside has rows of its own where the policies differ', () => {
-  const { texts } = askMaps([service('business/server', { ...nodePort, externalTrafficPolicy: 'Local' })])
+  const { texts, row } = askMaps([service('business/server', { ...nodePort, externalTrafficPolicy: 'Local' })])
+  const [outside, inside] = ['', '/i'].map((scope) =>
+    row('cilium_lb4_services_v2', `192.168.1.10:30080/TCP${scope} (0)`),
+  )
+  expect(
+    [outside, inside].map((one) => [one?.keyBytes[9], countIn(one), one?.valueBytes[8], one?.valueBytes[9]]),
+  ).toEqual([
+    [0, 1, 2 | 4 | 64, 32],
+    [1, 2, 2 | 4 | 64, 32],
+  ])
   expect(texts('cilium_lb4_services_v2').filter((text) => text.startsWith('192.168.1.10:30080'))).toEqual([
     '192.168.1.10:30080/TCP (0) → 0.0.0.0:0 (4) (0) [NodePort, Local, two-scopes]',
     '192.168.1.10:30080/TCP (1) → 10.244.1.20:8080/TCP (4) (1)',
@@ -203,7 +218,7 @@ test('M19: affinity of 600 seconds stands in the frontend’s row, and each back
   const affinity = { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } } }
   const { row, map } = askMaps([service('business/server', affinity)])
   const master = row('cilium_lb4_services_v2', '10.96.0.50:80/TCP (0)')
-  expect(hex(master?.valueBytes)).toBe('580200000200000150000000'.replace('50000000', '10000000'))
+  expect(hex(master?.valueBytes)).toBe('580200000200000110000000')
   expect(master?.value).toContain('sessionAffinity')
   expect(map('cilium_lb_affinity_match').rows.map(({ keyBytes }) => hex(keyBytes))).toEqual([
     '0100000000010000',
@@ -215,6 +230,19 @@ test('a load balancer’s address has a row for ports that no Service has, from 
   const rows = (version: '1.17' | '1.18') => askMaps([balanced({})], { version }).texts('cilium_lb4_services_v2')
   expect(rows('1.18').at(-1)).toBe('203.0.113.80:0/ANY (0) → 0.0.0.0:0 (0) (0) [LoadBalancer]')
   expect(rows('1.17').filter((text) => text.includes('ANY'))).toEqual([])
+})
+
+test('P13 and P14: the value of a redirection has its proxy’s port, and port 0 is the protocol alone', () => {
+  const http = { ports: [{ port: '80', protocol: 'TCP' }], rules: { http: [{ method: 'GET' }] } }
+  const plain = { ports: [{ port: '80', protocol: 'TCP' }] }
+  const rules = [http, plain].map((one) => ({ fromEndpoints: [client], toPorts: [one] }))
+  const { rows } = ingressOfB({ ...toServer, ingress: rules })
+  expect(rows.map(({ keyBytes }) => hex(keyBytes))).toEqual(['40000000e903000000060050'])
+  expect(hex(rows[0]?.valueBytes.subarray(0, 2))).toBe('2710')
+  const whole = ingressOfB(ports({ port: '0', protocol: 'TCP' })).rows
+  expect(whole.map(({ keyBytes, valueBytes }) => [hex(keyBytes), (valueBytes[2] ?? 0) >> 3])).toEqual([
+    ['30000000e903000000060000', 8],
+  ])
 })
 
 test('M29: the entry beyond the map’s size is told, and left out', () => {

@@ -38,6 +38,28 @@ test('S1: a Service leaves a SERVICE row and a row with RevNAT, and the answer c
   ])
 })
 
+test('P34: through a Service policy sees the port of the backend, by packet and by socket, so that a rule for the Service’s denies', () => {
+  const to = (port: string): Raw =>
+    cnp('business/client', {
+      endpointSelector: { matchLabels: { app: 'client' } },
+      egress: [
+        { toEndpoints: [{ matchLabels: { app: 'server' } }], toPorts: [{ ports: [{ port, protocol: 'TCP' }] }] },
+      ],
+    })
+  for (const hostOnly of ['true', 'false']) {
+    const config = { 'bpf-lb-sock-hostns-only': hostOnly }
+    const fate = (port: string) => preparePath([server, to(port)], { config }).walk('A', '10.96.0.50:80', toB).fate
+    expect([hostOnly, fate('80'), fate('8080')]).toEqual([hostOnly, '133', 'allowed'])
+  }
+})
+
+test('P37: the answer of a pod that may send nothing passes, as its connection is known', () => {
+  const silent = cnp('business/server', { endpointSelector: { matchLabels: { app: 'server' } }, egress: [{}] })
+  const { walk } = preparePath([silent])
+  const found = walk('A', 'B:8080')
+  expect([found.fate, found.back, walk('B', 'A:8080').fate]).toEqual(['allowed', 'allowed', '133'])
+})
+
 test('S2: by sockets there is no SERVICE row, RevNAT is 0, and the packet goes to the backend from the start', () => {
   const config = { 'bpf-lb-sock-hostns-only': 'false' }
   const { rows, back, said, walk } = preparePath([server], { config }).walk('A', '10.96.0.50:80', toB)

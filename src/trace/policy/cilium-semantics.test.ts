@@ -14,6 +14,7 @@ import {
   server,
   tcp,
 } from '../../../test/policy/cilium-cases'
+import { pod } from '../../../test/policy/policy-objects'
 import { asksPolicy } from './cilium-conntrack'
 
 describe.each(ciliumVersions)('enforcement in %s', (version) => {
@@ -244,6 +245,7 @@ describe.each(ciliumVersions)('denies, ports and redirections in %s', (version) 
   test('P16: a name that no container has makes no key, and the direction is enforced', () => {
     const policy = cnp('business/p', { ...server, ingress: [{ ...fromClient, toPorts: [tcp('nope')] }] })
     expectAtB([policy], [['A', 'TCP 8080', '133']])
+    expect(ask([policy]).map('B')).toEqual(['Allow Egress 0 ANY', 'Allow Ingress 1 ANY'])
   })
 
   test('P17: a rule for ICMP type 8 allows ping alone', () => {
@@ -352,6 +354,17 @@ describe.each(ciliumVersions)('connections, authentication and requirements in %
       const allows = cnp('business/p', { ...server, ingress: [fromClient] })
       expectAtB([allows], [['A', 'TCP 80', 'allowed']], { version })
       expectAtB([allows, requires], [['A', 'TCP 80', '133']], { version })
+      const asked = ask(
+        [
+          allows,
+          requires,
+          pod('business/prod', { app: 'client', env: 'prod' }),
+          pod('business/test', { app: 'client', env: 'test' }),
+        ],
+        { version },
+      )
+      const fates = ['prod', 'test'].map((name) => asked.at('ingress', `business/${name}`, 'B', 'TCP 80'))
+      expect(fates).toEqual(['allowed', '133'])
     },
   )
 

@@ -85,6 +85,23 @@ describe('what a walk would be seen as', () => {
     expect(verdict?.proxy_port).toBeGreaterThanOrEqual(10_000)
   })
 
+  test('P27: in audit mode the verdict is AUDIT, of a match with none, and the packet goes on', () => {
+    const config = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'cilium-config', namespace: 'kube-system' },
+      data: { 'policy-audit-mode': 'true' },
+    }
+    const { rows } = seen(netOf([toServer({ ingress: [{}] }), config]), line('a', 'b', { verdict: 'AUDIT' }))
+    const verdict = rows.find(({ flow }) => flow.verdict === 'AUDIT')?.flow
+    expect([verdict?.event_type, verdict?.traffic_direction, verdict?.policy_match_type]).toEqual([
+      { type: 5 },
+      'INGRESS',
+      undefined,
+    ])
+    expect(rows.at(-1)?.flow).toMatchObject({ verdict: 'FORWARDED', trace_observation_point: 'TO_ENDPOINT' })
+  })
+
   test('directions and answers are told where Hubble knows them', () => {
     const { walk, rows } = seen(netOf([p2]), line('a', 'b', { verdict: 'FORWARDED' }), true)
     expect(walk.request.verdict.kind).toBe('allowed')
