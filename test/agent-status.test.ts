@@ -268,6 +268,7 @@ test('a status that cannot be written is told once and written when it can be; e
     mode: 'enforce',
     status: {
       load: async () => [],
+      watch: () => ({ refresh: () => {}, close: () => {} }),
       write: async () => {
         if (isFull) throw new Failure('input.unreadable', 'the disk is full')
         written += 1

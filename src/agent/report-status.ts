@@ -27,6 +27,8 @@ export type Report = {
 }
 
 export type Reporter = {
+  /** Looks at what stands there now; false where it is not what was written last, which the next report makes good. */
+  readonly isAsWritten: () => Promise<boolean>
   readonly report: (facts: ReportFacts) => Promise<Report>
   /** What this node's agent told of its mode before this one began, if that was one that decides. */
   readonly modeBefore: 'Enforce' | 'Audit' | undefined
@@ -48,6 +50,8 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
     if (entry !== undefined) written.set(nameOf(metadata), { object: metadata, entry })
   }
   const modes = [...written.values()].map(({ entry }) => entry.mode)
+  /** Bindings whose entry was changed or taken away by another hand. */
+  const strayed = new Set<string>()
   let trouble = ''
   /** What cannot be written now is written at a later pass: what was written last is remembered, not what was tried. */
   const attempt = async (work: () => Promise<void>): Promise<boolean> => {
@@ -62,7 +66,24 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
       return false
     }
   }
+  const isAsWritten = async (): Promise<boolean> => {
+    const found = new Map<string, Written>()
+    const isRead = await attempt(async () => {
+      for (const { metadata, status: said } of await status.load()) {
+        const entry = said.nodes.find((one) => one.node === node)
+        if (entry !== undefined) found.set(nameOf(metadata), { object: metadata, entry })
+      }
+    })
+    for (const [name, { entry }] of written) {
+      if (!isRead || JSON.stringify(found.get(name)?.entry) !== JSON.stringify(entry)) strayed.add(name)
+    }
+    // What this agent never wrote goes, as what it says no more.
+    const foreign = [...found].filter(([name]) => !written.has(name))
+    for (const [name, one] of foreign) written.set(name, one)
+    return strayed.size === 0 && foreign.length === 0
+  }
   return {
+    isAsWritten,
     modeBefore: (['Enforce', 'Audit'] as const).find((mode) => modes.includes(mode)),
     async report({ cluster, isPartial, states, mode, now }) {
       const said = [...states.flatMap(ofBinding), ...refusedBindings(cluster, states, written)]
@@ -71,9 +92,11 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
       for (const { object, generation, directions } of said) {
         const known = written.get(nameOf(object))
         const before = known?.object.uid === object.uid ? known?.entry : undefined
-        const entry = nextEntry({ node, mode, generation, directions, before, now })
+        const facts = { node, mode, generation, directions, before, now }
+        const entry = nextEntry(facts) ?? (strayed.has(nameOf(object)) ? before : undefined)
         const ok = entry === undefined || (await attempt(() => status.write(printStatusPatch(object, entry))))
         if (ok && entry !== undefined) written.set(nameOf(object), { object, entry })
+        if (ok) strayed.delete(nameOf(object))
         if (ok) beats.push(heartbeatDue(entry ?? before) ?? now)
         else isWritten = false
       }
@@ -81,8 +104,10 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
       for (const [name, { object }] of written) {
         if (names.has(name) || isPartial) continue
         const ok = await attempt(() => status.remove(object))
-        if (ok) written.delete(name)
-        else isWritten = false
+        if (ok) {
+          written.delete(name)
+          strayed.delete(name)
+        } else isWritten = false
       }
       return { isWritten, ...(beats.length > 0 && { heartbeatAt: Math.min(...beats) }) }
     },

@@ -25,6 +25,8 @@ export type RunningAgent = {
 
 const resyncMs = 5 * 60_000
 const retryMs = 5000
+/** What several writers do at once to the status files is looked at once. */
+const statusQuietMs = 50
 /** Of one reading: what a whole cluster's objects may have wrong must not drown the log. */
 const mostFindings = 50
 /** A moment that is past already must not make the loop spin. */
@@ -51,6 +53,15 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let passesWithFailures = 0
   let isModeTold = false
   let told: ReadonlySet<string> = new Set()
+
+  let cancelLook = (): void => {}
+  const statuses = options.status.watch(() => {
+    cancelLook()
+    cancelLook = clock.after(statusQuietMs, () => {
+      statuses.refresh()
+      void reporter.isAsWritten().then((isSo) => isSo || loop.wake())
+    })
+  })
 
   const objects = options.objects({
     take(next) {
@@ -88,6 +99,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (isResync) {
       resyncAt = now + resyncMs
       objects.refresh()
+      await reporter.isAsWritten()
     }
     const done = reconcile({
       wanted,
@@ -110,6 +122,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       mode: holder.mode(),
       now,
     })
+    statuses.refresh()
     noteMode()
     const isReady = done.isReady && report.isWritten
     const times = [resyncAt, report.heartbeatAt, holder.nextTry(), isReady ? undefined : now + retryMs]
@@ -162,6 +175,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     stop: async () => {
       objects.close()
       interfaces.close()
+      statuses.close()
+      cancelLook()
       await loop.stop()
       holder.close()
     },

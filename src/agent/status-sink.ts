@@ -2,20 +2,32 @@
 import { readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Failure } from '#base/failure'
+import { watchFolders } from '#sources/watch-folders'
 import { makeStatusFolder, writeStatusFile } from '#sources/write-status-file'
 import { readStatusPatch, type StatusObject, type StatusPatch, statusFilePath, statusFolderOf } from '#wire/status-file'
 
 export type StatusSink = {
-  /** What this node's agent wrote before. */
+  /** What stands there of this node's: written by its agent, or by another hand. */
   readonly load: () => Promise<readonly StatusPatch[]>
+  /** Calls `changed` when somebody wrote there, this agent too; where nothing can be watched, a later look must find it. */
+  readonly watch: (changed: () => void) => StatusWatch
   readonly write: (patch: StatusPatch) => Promise<void>
   /** Takes this node's entry out of the object. */
   readonly remove: (object: StatusObject) => Promise<void>
 }
 
+export type StatusWatch = {
+  /** Watches what has come in the place of what was watched. */
+  readonly refresh: () => void
+  readonly close: () => void
+}
+
+const noWatch: StatusWatch = { refresh: () => {}, close: () => {} }
+
 /** For an agent that is told of no place: what it would say is said nowhere. */
 export const noStatus: StatusSink = {
   load: async () => [],
+  watch: () => noWatch,
   write: async () => {},
   remove: async () => {},
 }
@@ -29,6 +41,10 @@ export function statusFiles(folder: string, node: string): StatusSink {
       return orFailure(own, () => readdirSync(own, { recursive: true, encoding: 'utf8' }))
         .filter((name) => name.endsWith('.json'))
         .flatMap((name) => readPatch(join(own, name)))
+    },
+    watch(changed) {
+      const folders = watchFolders(changed)
+      return { refresh: () => folders.watch([dirname(own)]), close: folders.close }
     },
     write: async (patch) => {
       writeStatusFile(join(folder, statusFilePath(node, patch.metadata)), patch)

@@ -8,7 +8,7 @@ export type FolderWatch = {
   readonly close: () => void
 }
 
-type Watched = { readonly inode: number; readonly watcher: FSWatcher }
+type Watched = { readonly identity: string; readonly watcher: FSWatcher }
 
 /** `changed` is called for any change in a folder, of whatever name: how an editor or a ConfigMap replaces a file is theirs. */
 export function watchFolders(changed: () => void): FolderWatch {
@@ -22,18 +22,28 @@ export function watchFolders(changed: () => void): FolderWatch {
       const folders = new Set(paths.flatMap(foldersOf))
       for (const folder of [...watched.keys()]) if (!folders.has(folder)) forget(folder)
       for (const folder of folders) {
-        const inode = statSync(folder, { throwIfNoEntry: false })?.ino
-        if (inode === undefined || watched.get(folder)?.inode === inode) continue
+        const identity = identityOf(folder)
+        if (identity === undefined || watched.get(folder)?.identity === identity) continue
         forget(folder)
         const watcher = tryWatch(folder, changed)
         if (watcher === undefined) continue
         watcher.on('error', () => forget(folder))
-        watched.set(folder, { inode, watcher })
+        watched.set(folder, { identity, watcher })
       }
     },
     close() {
       for (const folder of [...watched.keys()]) forget(folder)
     },
+  }
+}
+
+/** A folder that is made anew may have the number of the one that was removed. */
+function identityOf(folder: string): string | undefined {
+  try {
+    const { dev, ino, birthtimeNs } = statSync(folder, { bigint: true })
+    return `${dev} ${ino} ${birthtimeNs}`
+  } catch {
+    return undefined
   }
 }
 
@@ -62,7 +72,12 @@ function realOf(path: string): string {
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // Also where a file stands in the place of a folder above it.
+    return false
+  }
 }
 
 /** Where the system gives no more watches, the next look at everything finds what changed. */

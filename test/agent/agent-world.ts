@@ -64,6 +64,7 @@ export function agentWorld(kernel: NodeKernel, node = 'n1'): AgentWorld {
 
   const status: StatusSink = {
     load: async () => [...statuses.values()],
+    watch: () => ({ refresh: () => {}, close: () => {} }),
     write: async (patch) => {
       const path = statusFilePath(node, patch.metadata)
       writes.push(`write ${path}`)
