@@ -19,6 +19,10 @@ export const failureCodes = {
   'data-directory-locked': 2,
   'broker.unreachable': 2,
   'broker.refused': 2,
+  'cluster.bad-config': 2,
+  'cluster.unreachable': 2,
+  'cluster.refused': 2,
+  'cluster.unread': 3,
 } as const
 
 export type FailureCode = keyof typeof failureCodes

@@ -37,11 +37,21 @@ export function printOrigin(origin: Origin): string {
   return origin.line === undefined ? `${file}${place}` : `${file}:${origin.line}${place}`
 }
 
+/** What an object of a live cluster is called where it was read: `cluster prod: Service/shop/web`. */
+export function clusterOrigin(context: string, { kind, namespace, name }: ObjectRef): Origin {
+  return { file: `cluster ${context}: ${[kind, namespace, name].filter((part) => part !== undefined).join('/')}` }
+}
+
+function isNamedBy({ file }: Origin, { kind, namespace, name }: ObjectRef): boolean {
+  return file.startsWith('cluster ') && file.endsWith(`: ${[kind, namespace, name].filter(Boolean).join('/')}`)
+}
+
 /** One line for stderr: `warning: web.yaml:12 Service shop/web spec.ports[0]: message (hint) [code]`. */
 export function printFinding(finding: Finding): string {
+  const { origin, object } = finding
   const place = [
-    finding.origin && printOrigin(finding.origin),
-    finding.object && printRef(finding.object),
+    origin && printOrigin(origin),
+    object && (origin === undefined || !isNamedBy(origin, object)) ? printRef(object) : undefined,
     finding.path,
   ].filter((part) => part !== undefined && part !== '')
   const where = place.length === 0 ? '' : `${place.join(' ')}: `

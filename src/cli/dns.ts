@@ -15,7 +15,7 @@ import type { Libc } from '#compile/dns/resolver-settings'
 import { isServiceName, suggestNames } from '#compile/dns/suggest-names'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
-import { addFromOption, addSlicesOption, type FromOptions } from './options'
+import { addObjectOptions, addSlicesOption, type FromOptions } from './options'
 import { type Asker, addPodDnsOptions, formAsker, type PodDnsOptions, readNodeResolvConf } from './pod-dns'
 import { printFindings } from './print-findings'
 import { type ClusterInput, readClusterInput } from './read-inputs'
@@ -34,7 +34,7 @@ export function addDns(program: Command, { io, end }: CommandContext): void {
     .command('dns')
     .description('resolve a name as a pod would: every question in order, the answers, the cost; or serve the zone')
     .argument('[NAME]', 'the name as a program has it; an address with --type PTR')
-  addPodDnsOptions(addSlicesOption(addFromOption(command)))
+  addPodDnsOptions(addSlicesOption(addObjectOptions(command)))
     .option('--type <type>', 'ask for one type alone, such as A, SRV or PTR (default: A and AAAA together)', asType)
     .addOption(new Option('--libc <libc>', 'the C library of the program').choices(['glibc', 'musl']).default('glibc'))
     .option('--serve <ip[:port]>', 'answer DNS questions over UDP and TCP until interrupted')
@@ -99,10 +99,7 @@ function nameOf(name: string, type: string | undefined): string {
 }
 
 async function readScene(io: Io, options: DnsOptions): Promise<Scene> {
-  if (options.from === undefined) {
-    throw new Failure('usage.bad-argument', 'no objects are named; add --from with a file or folder')
-  }
-  const input = await readClusterInput(io, options)
+  const input = await readClusterInput(io, options, { command: 'dns' })
   const node = await readNodeResolvConf(io, options)
   const { value: server, findings } = buildDnsServer({
     cluster: input.cluster,
@@ -111,12 +108,15 @@ async function readScene(io: Io, options: DnsOptions): Promise<Scene> {
     nodeSearch: node.conf.searches,
   })
   const domain = chooseClusterDomain(options.clusterDomain, server.clusterZones)
-  const asker = formAsker(options, {
-    cluster: input.cluster,
-    clusterDomain: domain.value,
-    node,
-    assumesDns: true,
-  })
+  const asker = formAsker(
+    { ...options, namespace: options.namespace ?? input.namespace },
+    {
+      cluster: input.cluster,
+      clusterDomain: domain.value,
+      node,
+      assumesDns: true,
+    },
+  )
   return {
     input,
     server,

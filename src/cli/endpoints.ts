@@ -11,13 +11,13 @@ import { type Endpoint, type EndpointSlice, serviceNameLabel } from '#model/endp
 import type { Service } from '#model/service'
 import type { CommandContext } from './command'
 import type { Io } from './io'
-import { addFromOption } from './options'
+import { addObjectOptions } from './options'
 import { printFindings } from './print-findings'
 import { readClusterInput } from './read-inputs'
+import type { ObjectFlags } from './read-inputs-objects'
 import { qualify, requireService } from './service-name'
 
-type EndpointsOptions = {
-  readonly from?: readonly string[]
+type EndpointsOptions = ObjectFlags & {
   readonly slices: 'computed' | 'input' | 'diff'
   readonly output: 'text' | 'wide' | 'json' | 'yaml' | 'name'
   readonly namespace?: string
@@ -30,14 +30,17 @@ export function addEndpoints(program: Command, { io, end }: CommandContext): voi
     .command('endpoints')
     .description('print EndpointSlices: computed from Services and pods, those of the input, or what differs')
     .argument('[NS/NAME...]', 'Services; svc/NAME and NAME are of the namespace of -n; all when left out')
-  addFromOption(command)
+  addObjectOptions(command)
     .addOption(
       new Option('--slices <which>', 'which slices').choices(['computed', 'input', 'diff']).default('computed'),
     )
     .addOption(
       new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'yaml', 'name']).default('text'),
     )
-    .option('-n, --namespace <name>', 'the namespace of each NAME without one (default: default); alone, all of it')
+    .option(
+      '-n, --namespace <name>',
+      'the namespace of each NAME without one (default: that of the context, else default); alone, all of it',
+    )
     .option('-A, --all-namespaces', 'Services of every namespace, as without -n')
     .option('--no-headers', 'the table without its first line')
     .action(async (names: readonly string[], options: EndpointsOptions) => {
@@ -49,11 +52,13 @@ export function addEndpoints(program: Command, { io, end }: CommandContext): voi
 async function runEndpoints(io: Io, names: readonly string[], options: EndpointsOptions): Promise<void> {
   checkOptions(names, options)
   const mode = options.slices === 'input' ? 'input' : 'computed'
-  const input = await readClusterInput(io, {
-    ...(options.from === undefined ? {} : { from: options.from }),
-    slices: mode,
-  })
-  const keys = names.map((name) => qualify(name, options.namespace))
+  const keysIn = (usual: string): readonly string[] => names.map((name) => qualify(name, options.namespace ?? usual))
+  const input = await readClusterInput(
+    io,
+    { ...options, slices: mode },
+    { command: 'endpoints', onlyNamespace: (usual) => onlyNamespace(keysIn(usual), options.namespace) },
+  )
+  const keys = keysIn(input.namespace)
   for (const key of keys) requireService(input.cluster, key)
   printFindings(io, input.findings)
   const isAsked = (slice: EndpointSlice): boolean => isOf(slice, keys, options.namespace)
@@ -65,6 +70,13 @@ async function runEndpoints(io: Io, names: readonly string[], options: Endpoints
   const slices = input.slices.filter(isAsked)
   const why = slices.length > 0 ? '' : whyNone(input.cluster, { keys, namespace: options.namespace, mode })
   printSlices(io, { slices, why }, options)
+}
+
+/** Of Services that are asked for by name; alone, `-n` is all of it. */
+function onlyNamespace(keys: readonly string[], asked: string | undefined): string | undefined {
+  if (keys.length === 0) return asked
+  const [first, ...others] = new Set(keys.map((key) => key.split('/')[0] ?? ''))
+  return others.length === 0 ? first : undefined
 }
 
 function checkOptions(names: readonly string[], options: EndpointsOptions): void {

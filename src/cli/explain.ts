@@ -7,28 +7,20 @@ import { explainService } from '#explain/explain-service'
 import type { Explanation } from '#explain/explanation'
 import { type ConntrackTable, parseConntrack } from '#explain/parse-conntrack'
 import type { Cluster } from '#model/cluster'
-import { readFrom } from '#sources/read-from'
 import { readText } from '#sources/read-text'
 import { isPartOfRuleset } from '#verify/withhold-verdict'
 import type { CommandContext, ExitCode } from './command'
 import { filesByNode } from './files-by-node'
 import type { Io } from './io'
-import {
-  addFromOption,
-  addProxyOptions,
-  asText,
-  collect,
-  type FromOptions,
-  type ProxyOptions,
-  settingsOf,
-} from './options'
+import { addObjectOptions, addProxyOptions, asText, collect, type ProxyOptions, settingsOf } from './options'
 import { asDomain } from './pod-dns'
 import { printExplanation } from './print-explanation'
 import { printFindings } from './print-findings'
 import { readRulesets, requireNode } from './read-inputs'
+import { type ObjectFlags, readObjects } from './read-inputs-objects'
 import { qualify, requireService } from './service-name'
 
-type ExplainOptions = Pick<FromOptions, 'from'> &
+type ExplainOptions = ObjectFlags &
   ProxyOptions & {
     readonly slices?: 'computed' | 'input'
     readonly ruleset?: readonly string[]
@@ -45,7 +37,7 @@ export function addExplain(program: Command, { io, end }: CommandContext): void 
       'say what is wrong with a Service: name, slices, pods, node rules, connection tracking, traffic policy',
     )
     .argument('<NS/NAME>', 'the Service')
-  addProxyOptions(addFromOption(command))
+  addProxyOptions(addObjectOptions(command))
     .addOption(
       new Option(
         '--slices <which>',
@@ -64,7 +56,7 @@ export function addExplain(program: Command, { io, end }: CommandContext): void 
       'the zone of cluster DNS (default: that of the Corefile, else cluster.local)',
       asDomain,
     )
-    .option('-n, --namespace <name>', 'where a bare NAME is')
+    .option('-n, --namespace <name>', 'where a bare NAME is (default: the namespace of the context, else default)')
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'yaml']).default('text'))
     .action(async (name: string, options: ExplainOptions) => {
       const isFamilyGiven = command.getOptionValueSource('family') !== 'default'
@@ -84,8 +76,9 @@ function describeNode(command: Command): void {
 type Asked = { readonly name: string; readonly options: ExplainOptions; readonly isFamilyGiven: boolean }
 
 async function runExplain(io: Io, { name, options, isFamilyGiven }: Asked): Promise<ExitCode> {
-  const key = qualify(name, options.namespace)
-  const { value: cluster, findings } = await readFrom(options.from ?? [], readingOf(io))
+  qualify(name)
+  const { cluster, findings, namespace, isPartial } = await readObjects(io, options, { command: 'explain' })
+  const key = qualify(name, options.namespace ?? namespace)
   requireService(cluster, key)
   requireNode(cluster, options.node)
   const service = cluster.services.get(key)
@@ -110,7 +103,8 @@ async function runExplain(io: Io, { name, options, isFamilyGiven }: Asked): Prom
     [...findings, ...told].filter(({ code, message }) => !repeated.has(`${code} ${message}`)),
   )
   print(io, explanation, options.output)
-  return codeOf(explanation)
+  const code = codeOf(explanation)
+  return code === 0 && isPartial ? 3 : code
 }
 
 function readingOf(io: Io): { readonly stdin: Io['stdin']; readonly say: (sentence: string) => void } {

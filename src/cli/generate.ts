@@ -12,19 +12,20 @@ import type { CommandContext, ExitCode } from './command'
 import { addFlowSourceOptions, type FlowSourceFlags, openFlowSource } from './flow-source'
 import type { Io } from './io'
 import { kindOf } from './kind-words'
-import { addFromOption, asNamespace } from './options'
+import { addObjectOptions, asNamespace } from './options'
 import { printFindings } from './print-findings'
 import { readClusterInput } from './read-inputs'
+import { meansCluster, type ObjectFlags } from './read-inputs-objects'
 import { writePolicies } from './write-policies'
 
-type GenerateFlags = FlowSourceFlags & {
-  readonly from?: readonly string[]
-  readonly namespace?: string
-  readonly allNamespaces?: true
-  readonly outputDir?: string
-  readonly force?: true
-  readonly allowDns?: true
-}
+type GenerateFlags = FlowSourceFlags &
+  ObjectFlags & {
+    readonly namespace?: string
+    readonly allNamespaces?: true
+    readonly outputDir?: string
+    readonly force?: true
+    readonly allowDns?: true
+  }
 
 const kinds: Readonly<Record<PolicyKind, string>> = {
   networkpolicy: 'NetworkPolicies, which any network plugin applies',
@@ -49,7 +50,7 @@ function addKind(
     .argument('[NS/WORKLOAD]', 'one workload: NS/NAME, NS/KIND/NAME, or NAME with --namespace')
     .option('-n, --namespace <name>', 'every workload of a namespace', asNamespace)
     .option('-A, --all-namespaces', 'every workload')
-  addFromOption(addFlowSourceOptions(command))
+  addObjectOptions(addFlowSourceOptions(command))
     .addOption(new Option('--output-dir <folder>', 'a file for each policy, instead of standard output'))
     .option('--force', 'replace files that are there')
     .option('--allow-dns', 'let every workload ask the cluster’s DNS, seen or not')
@@ -67,7 +68,7 @@ async function runGenerate(io: Io, kind: PolicyKind, { workload, flags }: Asked)
     isAddedUp: true,
     ...(choice.namespace !== undefined && { namespace: choice.namespace }),
   })
-  const objects = await readObjects(io, flags.from)
+  const objects = await readDirectory(io, flags)
   const gathering = startGathering(joinDirectories(objects.directory, source.directory))
   const found = await source.read((flows) => gatherFlows(gathering, flows))
   const generated = generatePolicies(gathering, { kind, choice, allowsDns: flags.allowDns === true })
@@ -114,12 +115,13 @@ function orderOf(parts: readonly string[], namespace: string | undefined): reado
   return kind === undefined ? [second, undefined, first] : [second, kind]
 }
 
-async function readObjects(
+/** Flows say who was at their ends, so that objects are asked for where they are named alone. */
+async function readDirectory(
   io: Io,
-  from: readonly string[] | undefined,
+  flags: GenerateFlags,
 ): Promise<{ readonly directory: Directory; readonly findings: readonly Finding[] }> {
-  if (from === undefined) return { directory: emptyDirectory, findings: [] }
-  const { cluster, findings } = await readClusterInput(io, { from, slices: 'input' })
+  if (flags.from === undefined && !meansCluster(flags)) return { directory: emptyDirectory, findings: [] }
+  const { cluster, findings } = await readClusterInput(io, { ...flags, slices: 'input' }, { command: 'generate' })
   return { directory: directoryOfCluster(cluster), findings: findings.filter(({ severity }) => severity === 'error') }
 }
 

@@ -10,7 +10,7 @@ import { nodeIptables } from '#compile/node/node-iptables'
 import type { CommandContext } from './command'
 import type { Io } from './io'
 import {
-  addFromOption,
+  addObjectOptions,
   addProxyOptions,
   addSlicesOption,
   checkProxyOptions,
@@ -31,7 +31,7 @@ type IptablesOptions = FromOptions &
 
 export function addIptables(program: Command, { io, end }: CommandContext): void {
   const command = program.command('iptables').description('print the iptables rules that kube-proxy writes on a node')
-  addProxyOptions(addSlicesOption(addFromOption(command)))
+  addProxyOptions(addSlicesOption(addObjectOptions(command)))
     .addOption(
       new Option(
         '--format <format>',
@@ -62,7 +62,7 @@ export function addIptables(program: Command, { io, end }: CommandContext): void
 
 async function runIptables(io: Io, options: IptablesOptions): Promise<void> {
   checkProxyOptions(options, options.family)
-  const input = await readClusterInput(io, options)
+  const input = await readClusterInput(io, options, { command: 'iptables' })
   requireNode(input.cluster, options.node)
   const previous = options.previous === undefined ? undefined : await readRulesets(io, [options.previous])
   const previousChains = previous?.rulesets

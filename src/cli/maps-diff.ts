@@ -43,8 +43,8 @@ const rank: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2
 async function runDiff(io: Io, options: DiffOptions): Promise<ExitCode> {
   if (options.output === 'mermaid')
     throw new Failure('usage.bad-argument', 'differences are not drawn; use -o text or -o json')
-  const input = await readClusterInput(io, options)
   const node = nodeOf(options)
+  const input = await readClusterInput(io, options, { command: 'maps diff' })
   requireNode(input.cluster, node)
   const files = await readDumps(io, { dump: options.dump, node }, input.cluster)
   const states = files.filter(isStateDump)

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Failure } from '#base/failure'
 import { canonicalIp, explainBadIp } from '#base/ip'
 import { type CiliumVersion, ciliumVersions, defaultCiliumVersion } from '#model/cilium-version'
-import { addFromOption, addSlicesOption, type FromOptions } from './options'
+import { addObjectOptions, addSlicesOption, type FromOptions } from './options'
 
 export type MapsInputOptions = FromOptions & {
   readonly node?: string
@@ -12,7 +12,7 @@ export type MapsInputOptions = FromOptions & {
 }
 
 export function addMapsInputOptions(command: Command): Command {
-  return addSlicesOption(addFromOption(command))
+  return addSlicesOption(addObjectOptions(command))
     .option('--node <name>', 'the node whose maps they are')
     .addOption(
       new Option('--cilium <version>', 'names, layouts and semantics of this version')

@@ -46,8 +46,8 @@ export function addMaps(program: Command, context: CommandContext): void {
 
 async function runMaps(io: Io, name: string | undefined, options: MapsOptions): Promise<void> {
   checkMapsOptions(options)
-  const input = await readClusterInput(io, options)
   const node = nodeOf(options)
+  const input = await readClusterInput(io, options, { command: 'maps' })
   requireNode(input.cluster, node)
   const maps = nodeMaps(input.cluster, {
     node,

@@ -10,7 +10,7 @@ import { nodeNftables } from '#compile/node/node-nftables'
 import type { CommandContext } from './command'
 import type { Io } from './io'
 import {
-  addFromOption,
+  addObjectOptions,
   addSharedProxyOptions,
   addSlicesOption,
   asCidrs,
@@ -31,7 +31,7 @@ type NftablesOptions = FromOptions &
 
 export function addNftables(program: Command, { io, end }: CommandContext): void {
   const command = program.command('nftables').description('print the nftables table that kube-proxy writes on a node')
-  addSharedProxyOptions(addSlicesOption(addFromOption(command)))
+  addSharedProxyOptions(addSlicesOption(addObjectOptions(command)))
     .option('--service-cidr <cidr[,cidr]>', 'the ranges of the ServiceCIDR objects', asCidrs)
     .addOption(
       new Option('--layout <version>', 'as kube-proxy writes it since this version')
@@ -54,7 +54,7 @@ export function addNftables(program: Command, { io, end }: CommandContext): void
 
 async function runNftables(io: Io, options: NftablesOptions): Promise<void> {
   checkProxyOptions(options, options.family)
-  const input = await readClusterInput(io, options)
+  const input = await readClusterInput(io, options, { command: 'nftables' })
   requireNode(input.cluster, options.node)
   const { value, findings } = nodeNftables(input.cluster, input.slices, {
     family: options.family,

@@ -4,6 +4,7 @@ import { Failure } from '#base/failure'
 import { explainBadIp, type Family, familyOf, type Ip, parseIp } from '#base/ip'
 import { parsePrefix, printPrefix } from '#base/prefix'
 import type { ProxySettings } from '#compile/services/proxy-settings'
+import type { ObjectFlags } from './read-inputs-objects'
 
 export function collect<T>(
   parse: (text: string) => T,
@@ -61,7 +62,7 @@ export function asBoolean(text: string): boolean {
   throw new InvalidArgumentError(`"${text}" is neither true nor false.`)
 }
 
-export type FromOptions = { readonly from?: readonly string[]; readonly slices: 'computed' | 'input' }
+export type FromOptions = ObjectFlags & { readonly slices: 'computed' | 'input' }
 
 export function addFromOption(command: Command): Command {
   return command.addOption(
@@ -69,6 +70,16 @@ export function addFromOption(command: Command): Command {
       collect(asText),
     ),
   )
+}
+
+/** For commands that read a cluster where no file is named. */
+export function addObjectOptions(command: Command): Command {
+  return addFromOption(command)
+    .option(
+      '--kubeconfig <file>',
+      'without --from: the kubeconfig of the cluster to read (default: as kubectl finds it)',
+    )
+    .option('--context <name>', 'without --from: the context of the kubeconfig (default: the current one)')
 }
 
 export function addSlicesOption(command: Command): Command {

@@ -12,7 +12,7 @@ import { printWalk, walkJson } from '#trace/print-walk'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { asDevices } from './maps-options'
-import { addFromOption, addSlicesOption, asNamespace, asNumber, asText, collect, type FromOptions } from './options'
+import { addObjectOptions, addSlicesOption, asNamespace, asNumber, asText, collect, type FromOptions } from './options'
 import { type Datapath, datapaths, type GivenState, type PathAsked, type Walker } from './path-asked'
 import { type PathEnds, readEnds } from './path-ends'
 import { addJourneyOptions, type JourneyOptions, readKubeProxy } from './path-kube-proxy'
@@ -32,7 +32,7 @@ type PathOptions = FromOptions &
     readonly reply?: boolean
     readonly state?: readonly string[]
     readonly flow?: string
-    readonly namespace: string
+    readonly namespace?: string
     readonly time?: string
     readonly output: 'text' | 'wide' | 'json' | 'mermaid' | 'hubble'
   }
@@ -55,7 +55,7 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     .description('walk a packet through the cluster: every hook, look-up, decision and rewrite, node by node')
     .argument('[SOURCE]', 'NS/POD, NS/KIND/NAME, node/NAME, an address, or internet')
     .argument('[TARGET[:PORT]]', 'the same, or NS/svc/NAME')
-  addJourneyOptions(addSlicesOption(addFromOption(command)))
+  addJourneyOptions(addSlicesOption(addObjectOptions(command)))
     .addOption(new Option('--datapath <which>', 'what the nodes run').choices([...datapaths]).default('cilium'))
     .option('--port <port>', 'the number or name of the port; of ICMP the type')
     .addOption(
@@ -83,7 +83,11 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     )
     .option('--flow <file>', 'explain recorded flows instead: hubble observe -o json')
     .option('--time <time>', 'the time that -o hubble writes (default: now)', asTime)
-    .option('-n, --namespace <name>', 'where a bare NAME is', asNamespace, 'default')
+    .option(
+      '-n, --namespace <name>',
+      'where a bare NAME is (default: the namespace of the context, else default)',
+      asNamespace,
+    )
     .addOption(
       new Option('-o, --output <format>', 'output; hubble: the flows that Hubble would print')
         .choices(['text', 'wide', 'json', 'mermaid', 'hubble'])
@@ -141,7 +145,7 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   if (flow !== undefined && source !== undefined) {
     throw new Failure('usage.bad-argument', '--flow tells who sends to whom; leave SOURCE and TARGET out')
   }
-  const input = await readClusterInput(io, options)
+  const input = await readClusterInput(io, options, { command: 'path' })
   requireNode(input.cluster, options.node)
   for (const node of options.device?.keys() ?? []) requireNode(input.cluster, node, '--device')
   const asked: Omit<PathAsked, 'question'> = {
@@ -179,7 +183,7 @@ async function printAsHubble(io: Io, walk: Walk, { asked, time }: AsHubble): Pro
 }
 
 function endsOf(
-  { cluster }: ClusterInput,
+  { cluster, namespace }: ClusterInput,
   [source, target]: readonly [string, string],
   options: PathOptions,
 ): PathEnds {
@@ -188,7 +192,7 @@ function endsOf(
     target,
     protocol: options.proto,
     sourcePort: options.sport,
-    namespace: options.namespace,
+    namespace: options.namespace ?? namespace,
     isReplyWanted: options.reply === true,
     ...(options.port !== undefined && { port: options.port }),
     ...(options.node !== undefined && { entryNode: options.node }),

@@ -29,7 +29,11 @@ export type PodDnsOptions = {
 
 export function addPodDnsOptions(command: Command): Command {
   return command
-    .option('-n, --namespace <name>', 'the namespace of the pod that asks (default: default)', asNamespace)
+    .option(
+      '-n, --namespace <name>',
+      'the namespace of the pod that asks (default: that of the context, else default)',
+      asNamespace,
+    )
     .option('--pod <ns/pod>', 'the pod that asks: its namespace, dnsPolicy and dnsConfig apply')
     .addOption(
       new Option('--nameserver <ip>', 'the kubelets’ clusterDNS; may repeat (default: the Service kube-dns)').argParser(

@@ -6,36 +6,41 @@ import type { PolicyProtocol } from '#compile/policy/policy-rule'
 import { evaluate } from '#trace/policy/evaluate'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
-import { addFromOption, asNamespace } from './options'
+import { addObjectOptions, asNamespace } from './options'
 import { answersJson, type RouteAnswer, summaryOf } from './policy-answers'
 import { parseEnd } from './policy-parties'
 import { routesBetween } from './policy-routes'
 import { addPolicyWorldOptions, type PolicyWorldOptions, readPolicyWorld } from './policy-world'
 import { printFindings } from './print-findings'
 import { printAnswers } from './print-policy-answer'
+import type { ObjectFlags } from './read-inputs-objects'
 
-type EvalOptions = PolicyWorldOptions & {
-  readonly from?: readonly string[]
-  readonly source?: string
-  readonly to?: string
-  readonly port?: string
-  readonly proto: PolicyProtocol
-  readonly namespace: string
-  readonly output: 'text' | 'wide' | 'json' | 'yaml'
-}
+type EvalOptions = PolicyWorldOptions &
+  ObjectFlags & {
+    readonly source?: string
+    readonly to?: string
+    readonly port?: string
+    readonly proto: PolicyProtocol
+    readonly namespace?: string
+    readonly output: 'text' | 'wide' | 'json' | 'yaml'
+  }
 
 export function addPolicyEval(policy: Command, { io, end }: CommandContext): void {
   const command = policy
     .command('eval')
     .description('say whether a connection may pass: each direction, the rules that decide, what would have to change')
-  addPolicyWorldOptions(addFromOption(command))
+  addPolicyWorldOptions(addObjectOptions(command))
     .option('--source <who>', 'NS/POD, NS/KIND/NAME, node/NAME, an address; an entity of Cilium')
     .option('--to <whom>', 'the same, or a Service as NS/svc/NAME')
     .option('--port <port>', 'the number or name of the port; of ICMP the type', asPort)
     .addOption(
       new Option('--proto <protocol>', 'tcp, udp, sctp, icmp or icmpv6').argParser(asProtocol).default('TCP', 'tcp'),
     )
-    .option('-n, --namespace <name>', 'where a bare NAME is', asNamespace, 'default')
+    .option(
+      '-n, --namespace <name>',
+      'where a bare NAME is (default: the namespace of the context, else default)',
+      asNamespace,
+    )
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'yaml']).default('text'))
     .action(async (options: EvalOptions) => {
       end(await runEval(io, options))
@@ -64,12 +69,12 @@ function asProtocol(text: string): PolicyProtocol {
 }
 
 async function runEval(io: Io, options: EvalOptions): Promise<ExitCode> {
-  const { source, to, port, proto: protocol, namespace, semantics } = options
+  const { source, to, port, proto: protocol, semantics } = options
   if (source === undefined || to === undefined) {
     throw new Failure('usage.bad-argument', 'say who connects to whom: --source NS/POD --to NS/POD --port N')
   }
-  const { world, cluster, slices, findings } = await readPolicyWorld(io, options.from, options)
-  const setting = { cluster, semantics, namespace }
+  const { world, cluster, slices, findings, ...read } = await readPolicyWorld(io, options, { command: 'policy eval' })
+  const setting = { cluster, semantics, namespace: options.namespace ?? read.namespace }
   const { routes, notes } = routesBetween(
     { cluster, slices },
     {

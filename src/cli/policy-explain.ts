@@ -1,4 +1,5 @@
 /** `portolan policy explain`: what a traffic policy does with one packet, by independent deciders that must agree. */
+import { existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
@@ -10,18 +11,17 @@ import { explainPacket, type PartialPacket } from '#compile/traffic-policy/expla
 import { keyOf } from '#model/meta'
 import type { TrafficPolicy } from '#model/traffic-policy'
 import { pathWords } from '#model/traffic-policy-schema'
-import { readFrom } from '#sources/read-from'
-import type { ReadOptions } from '#sources/read-text'
 import { type OpenDeciders, openKernelDecider } from './ask-kernel'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
-import { addFromOption, asIp, asNumber } from './options'
+import { addObjectOptions, asIp, asNamespace, asNumber } from './options'
 import { printFindings } from './print-findings'
 import { type PolicyExplanation, printPolicyExplanation } from './print-policy-explanation'
+import { findCluster, meansCluster, type ObjectFlags, type Objects, readObjects } from './read-inputs-objects'
 
-type ExplainOptions = {
+type ExplainOptions = ObjectFlags & {
   readonly policy: string
-  readonly from?: readonly string[]
+  readonly namespace?: string
   readonly path?: (typeof pathWords)[number]
   readonly src: Ip
   readonly dst: Ip
@@ -49,8 +49,16 @@ export function addPolicyExplainWith(policy: Command, { io, end }: CommandContex
   const command = policy
     .command('explain')
     .description('say what a traffic policy does with a packet that opens a connection, and by which rule')
-    .requiredOption('--policy <NS/NAME|file>', 'the TrafficPolicy: of the objects given by --from, or alone in a file')
-  addFromOption(command)
+    .requiredOption(
+      '--policy <NS/NAME|file>',
+      'the TrafficPolicy: of the objects given by --from, of the cluster, or alone in a file',
+    )
+  addObjectOptions(command)
+    .option(
+      '-n, --namespace <name>',
+      'where a bare NAME is (default: the namespace of the context, else default)',
+      asNamespace,
+    )
     .addOption(new Option('--path <class>', 'how the packet came; left out, unclassified').choices([...pathWords]))
     .requiredOption('--src <ip>', 'source address, as the interface sees it', asIp)
     .requiredOption('--dst <ip>', 'destination address, as the interface sees it', asIp)
@@ -170,13 +178,15 @@ function usage(sentence: string): Failure {
 type PolicyInput = { readonly policy: TrafficPolicy; readonly findings: readonly Finding[] }
 
 /** Findings about other objects are of no matter here. */
-async function readPolicy(io: Io, { policy: name, from }: ExplainOptions): Promise<PolicyInput> {
-  const reading = { stdin: io.stdin, say: (sentence: string) => io.err(`${sentence}\n`) }
-  const { value: cluster, findings } = await readObjects(name, from, reading)
+async function readPolicy(io: Io, options: ExplainOptions): Promise<PolicyInput> {
+  const { policy: name } = options
+  const isFile = await namesFile(options)
+  const { cluster, findings, namespace } = isFile ? await readFile(io, name) : await readNamed(io, options)
   const policies = cluster.trafficPolicies
-  const found = from === undefined ? [...policies.values()] : [policies.get(name)].filter((one) => one !== undefined)
+  const key = qualify(name, options.namespace ?? namespace)
+  const found = isFile ? [...policies.values()] : [policies.get(key)].filter((one) => one !== undefined)
   const [policy, ...more] = found
-  if (policy === undefined) throw noPolicy(name, from, [...policies.keys()])
+  if (policy === undefined) throw noPolicy(isFile ? name : key, isFile, [...policies.keys()])
   if (more.length > 0) {
     const names = listOf([...policies.keys()].sort())
     throw usage(
@@ -187,15 +197,34 @@ async function readPolicy(io: Io, { policy: name, from }: ExplainOptions): Promi
   return { policy, findings: findings.filter((finding) => isAbout(finding, policy) && finding.severity !== 'error') }
 }
 
-async function readObjects(name: string, from: readonly string[] | undefined, reading: ReadOptions) {
+const policyName = /^(?:[a-z0-9-]+\/)?[a-z0-9.-]+$/
+
+/** What is named alone is a file where there is one, or where it can be nothing else. */
+async function namesFile({ policy, from, namespace, ...cluster }: ExplainOptions): Promise<boolean> {
+  if (from !== undefined || meansCluster(cluster)) return false
+  if (policy === '-' || existsSync(policy) || !policyName.test(policy)) return true
+  return namespace === undefined && (await findCluster(cluster)) === undefined
+}
+
+function qualify(name: string, namespace: string): string {
+  return name.includes('/') ? name : `${namespace}/${name}`
+}
+
+/** A name tells which namespace of a cluster is asked. */
+function readNamed(io: Io, options: ExplainOptions): Promise<Objects> {
+  const { policy, namespace } = options
+  const onlyNamespace = (usual: string): string | undefined => qualify(policy, namespace ?? usual).split('/')[0]
+  return readObjects(io, options, { command: 'policy explain', onlyNamespace })
+}
+
+async function readFile(io: Io, name: string): Promise<Objects> {
   try {
-    return await readFrom(from ?? [name], reading)
+    return await readObjects(io, { from: [name] }, { command: 'policy explain' })
   } catch (error) {
-    const isName = from === undefined && /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(name)
-    if (!(error instanceof Failure) || !isName) throw error
+    if (!(error instanceof Failure) || !policyName.test(name)) throw error
     throw new Failure(
       error.code,
-      `${error.message}; or, if a policy's name is meant, add --from with the cluster's objects`,
+      `${error.message}; or, if a policy's name is meant, add --from with the cluster's objects, or --kubeconfig`,
       error,
     )
   }
@@ -205,9 +234,8 @@ function isAbout({ object }: Finding, { meta }: TrafficPolicy): boolean {
   return object?.kind === meta.kind && object.namespace === meta.namespace && object.name === meta.name
 }
 
-function noPolicy(name: string, from: readonly string[] | undefined, known: readonly string[]): Failure {
-  if (from === undefined)
-    return new Failure('usage.not-found', `${name} holds no TrafficPolicy; give --policy a file with one`)
+function noPolicy(name: string, isFile: boolean, known: readonly string[]): Failure {
+  if (isFile) return new Failure('usage.not-found', `${name} holds no TrafficPolicy; give --policy a file with one`)
   const those = known.length === 0 ? 'the input has none' : `the input has ${listOf([...known].sort())}`
   return new Failure('usage.not-found', `no TrafficPolicy is named "${name}": ${those}; write NAMESPACE/NAME`)
 }

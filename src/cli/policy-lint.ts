@@ -8,20 +8,21 @@ import type { Cluster } from '#model/cluster'
 import { lintPolicies } from '#verify/policy/lint-policies'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
-import { addFromOption } from './options'
+import { addObjectOptions } from './options'
 import { addPolicyWorldOptions, type PolicyWorldOptions, readPolicyWorld } from './policy-world'
 import { printFindings } from './print-findings'
+import type { ObjectFlags } from './read-inputs-objects'
 
-type LintOptions = PolicyWorldOptions & {
-  readonly from?: readonly string[]
-  readonly output: 'text' | 'json' | 'yaml'
-}
+type LintOptions = PolicyWorldOptions &
+  ObjectFlags & {
+    readonly output: 'text' | 'json' | 'yaml'
+  }
 
 export function addPolicyLint(policy: Command, { io, end }: CommandContext): void {
   const command = policy
     .command('lint')
     .description('look for mistakes in policies; exit code 1 where an error or a warning is found')
-  addPolicyWorldOptions(addFromOption(command))
+  addPolicyWorldOptions(addObjectOptions(command))
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'json', 'yaml']).default('text'))
     .action(async (options: LintOptions) => {
       end(await runLint(io, options))
@@ -31,7 +32,7 @@ export function addPolicyLint(policy: Command, { io, end }: CommandContext): voi
 const rank: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 }
 
 async function runLint(io: Io, options: LintOptions): Promise<ExitCode> {
-  const { world, cluster, findings } = await readPolicyWorld(io, options.from, options)
+  const { world, cluster, findings } = await readPolicyWorld(io, options, { command: 'policy lint' })
   const isPolicies = (finding: Finding): boolean => isAboutPolicies(finding)
   // What the reading found of policies is what lint is for, too.
   const found = [...findings.filter(isPolicies), ...lintPolicies(world), ...lintTrafficPolicies(cluster)].sort(

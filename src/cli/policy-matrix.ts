@@ -16,25 +16,26 @@ import {
 } from '#verify/policy/print-matrix'
 import type { CommandContext } from './command'
 import type { Io } from './io'
-import { addFromOption } from './options'
+import { addObjectOptions } from './options'
 import { addPolicyWorldOptions, type PolicyWorldOptions, readPolicyWorld, type WorldInput } from './policy-world'
 import { printFindings } from './print-findings'
+import type { ObjectFlags } from './read-inputs-objects'
 
-type MatrixCommandOptions = PolicyWorldOptions & {
-  readonly from?: readonly string[]
-  readonly services?: boolean
-  readonly ipv6?: boolean
-  readonly exposure?: boolean
-  readonly explain?: boolean
-  readonly focus?: string
-  readonly output: 'text' | 'json' | 'yaml' | 'csv' | 'dot' | 'md'
-}
+type MatrixCommandOptions = PolicyWorldOptions &
+  ObjectFlags & {
+    readonly services?: boolean
+    readonly ipv6?: boolean
+    readonly exposure?: boolean
+    readonly explain?: boolean
+    readonly focus?: string
+    readonly output: 'text' | 'json' | 'yaml' | 'csv' | 'dot' | 'md'
+  }
 
 export function addPolicyMatrix(policy: Command, { io, end }: CommandContext): void {
   const command = policy
     .command('matrix')
     .description('list who may reach whom over which ports: workloads, and addresses outside as ranges')
-  addPolicyWorldOptions(addFromOption(command))
+  addPolicyWorldOptions(addObjectOptions(command))
     .option('--services', 'Services as targets too: the ports whose backends can be reached')
     .option('--ipv6', 'ranges of IPv6 addresses too')
     .option('--exposure', 'pods that do not exist yet too: any pod at all, and those that rules name')
@@ -55,7 +56,7 @@ async function runMatrix(io: Io, options: MatrixCommandOptions): Promise<void> {
   if (options.explain === true && options.output !== 'text') {
     throw new Failure('usage.bad-argument', `--explain is text, not ${options.output}; leave one of them out`)
   }
-  const input = await readPolicyWorld(io, options.from, options)
+  const input = await readPolicyWorld(io, options, { command: 'policy matrix' })
   const matrix = buildMatrix(input.world, {
     ipv6: options.ipv6 === true,
     exposure: options.exposure === true,

@@ -6,14 +6,14 @@ import { parseDnsCache } from '#compile/policy/cilium-dns-cache'
 import type { CiliumOptions, EnforcementMode } from '#compile/policy/cilium-options'
 import { type CiliumVersion, ciliumVersions } from '#model/cilium-version'
 import type { Cluster } from '#model/cluster'
-import type { EndpointSlice } from '#model/endpoint-slice'
 import { readText } from '#sources/read-text'
 import { type CiliumSemantics, ciliumSemantics } from '#trace/policy/cilium-semantics'
 import { kubernetesSemantics } from '#trace/policy/k8s-semantics'
 import { type PolicyWorld, preparePolicies } from '#trace/policy/world'
 import { noteSemantics } from '#verify/policy/note-semantics'
 import type { Io } from './io'
-import { readClusterInput } from './read-inputs'
+import { type ClusterInput, readClusterInput } from './read-inputs'
+import type { ObjectFlags, ObjectsWanted } from './read-inputs-objects'
 
 export type PolicyWorldOptions = {
   readonly semantics: 'k8s' | 'cilium'
@@ -43,27 +43,27 @@ export function addPolicyWorldOptions(command: Command): Command {
     )
 }
 
-export type WorldInput = {
-  readonly world: PolicyWorld
-  readonly cluster: Cluster
-  readonly slices: readonly EndpointSlice[]
-  readonly findings: readonly Finding[]
+export type WorldInput = ClusterInput & { readonly world: PolicyWorld }
+
+/** Policies of the other system decide nothing: they are told of. */
+const others = {
+  k8s: ['CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy', 'CiliumCIDRGroup'],
+  cilium: ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'],
 }
 
 export async function readPolicyWorld(
   io: Io,
-  from: readonly string[] | undefined,
-  options: PolicyWorldOptions,
+  options: PolicyWorldOptions & ObjectFlags,
+  asked: Pick<ObjectsWanted, 'command' | 'beside'>,
 ): Promise<WorldInput> {
   checkSemantics(options)
-  const { cluster, slices, findings } = await readClusterInput(io, {
-    slices: 'computed',
-    ...(from !== undefined && { from }),
-  })
+  const wanted = { ...asked, spared: others[options.semantics] }
+  const input = await readClusterInput(io, { ...options, slices: 'computed' }, wanted)
+  const { cluster, findings } = input
   const semantics = await readSemantics(io, cluster, options)
   const own = 'findings' in semantics ? semantics.findings : []
   const told = [...findings.filter(isAboutPolicies), ...noteSemantics(cluster, options.semantics), ...own]
-  return { world: preparePolicies(cluster, { semantics }), cluster, slices, findings: told }
+  return { ...input, world: preparePolicies(cluster, { semantics }), findings: told }
 }
 
 /** Policies need no Service, so that what Services lack is of no matter here, nor is whether pods are ready for them. */

@@ -14,24 +14,17 @@ import { parseNftList } from '#compile/nftables/parse-list'
 import type { Ruleset as NftRuleset, Table } from '#compile/nftables/ruleset'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
-import { readFrom } from '#sources/read-from'
 import { readText } from '#sources/read-text'
 import type { Io } from './io'
 import type { FromOptions } from './options'
+import { type Objects, type ObjectsWanted, readObjects } from './read-inputs-objects'
 
-export type ClusterInput = {
-  readonly cluster: Cluster
-  readonly slices: readonly EndpointSlice[]
-  readonly findings: readonly Finding[]
-}
+export type ClusterInput = Objects & { readonly slices: readonly EndpointSlice[] }
 
-export async function readClusterInput(io: Io, options: FromOptions): Promise<ClusterInput> {
-  const { value: cluster, findings } = await readFrom(options.from ?? [], {
-    stdin: io.stdin,
-    say: (sentence) => io.err(`${sentence}\n`),
-  })
-  const slices = selectSlices(cluster, options.slices)
-  return { cluster, slices: slices.value, findings: [...findings, ...slices.findings] }
+export async function readClusterInput(io: Io, options: FromOptions, wanted: ObjectsWanted): Promise<ClusterInput> {
+  const objects = await readObjects(io, options, wanted)
+  const slices = selectSlices(objects.cluster, options.slices)
+  return { ...objects, slices: slices.value, findings: [...objects.findings, ...slices.findings] }
 }
 
 /** Throws when the node is not in the input, naming those that are. */

@@ -7,10 +7,11 @@ import { printResolvConf } from '#compile/dns/resolv-conf'
 import { emptyCluster } from '#model/cluster'
 import type { CommandContext } from './command'
 import type { Io } from './io'
-import { addFromOption, type FromOptions } from './options'
+import { addObjectOptions, type FromOptions } from './options'
 import { addPodDnsOptions, asDomain, formAsker, type PodDnsOptions, readNodeResolvConf } from './pod-dns'
 import { printFindings } from './print-findings'
-import { readClusterInput } from './read-inputs'
+import { type ClusterInput, readClusterInput } from './read-inputs'
+import { findCluster, meansCluster } from './read-inputs-objects'
 
 type ResolvConfOptions = Partial<FromOptions> &
   PodDnsOptions & { readonly zone?: string; readonly output: 'text' | 'wide' | 'json' | 'yaml' }
@@ -19,7 +20,7 @@ export function addResolvConf(program: Command, { io, end }: CommandContext): vo
   const command = program
     .command('resolv-conf')
     .description('print the resolv.conf that the kubelet writes for a pod, by its dnsPolicy and dnsConfig')
-  addPodDnsOptions(addFromOption(command))
+  addPodDnsOptions(addObjectOptions(command))
     .option('--zone <domain>', 'another name of --cluster-domain', asDomain)
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'yaml']).default('text'))
     .action(async (options: ResolvConfOptions) => {
@@ -28,26 +29,38 @@ export function addResolvConf(program: Command, { io, end }: CommandContext): vo
     })
 }
 
+/** Objects tell the pod and the Service kube-dns: who names neither pod nor objects, and a nameserver, needs none. */
+async function readInput(io: Io, options: ResolvConfOptions): Promise<ClusterInput | undefined> {
+  const flags = { ...options, slices: 'input' } as const
+  const wanted = { command: 'resolv-conf', spared: options.pod === undefined ? ['Pod'] : [] } as const
+  if (options.from !== undefined || meansCluster(options)) return readClusterInput(io, flags, wanted)
+  const needsNone =
+    options.pod === undefined && (options.nameserver !== undefined || options.nodeResolvConf !== undefined)
+  if (needsNone) return undefined
+  if ((await findCluster(options)) !== undefined) return readClusterInput(io, flags, wanted)
+  if (options.pod === undefined) return undefined
+  throw new Failure(
+    'usage.bad-argument',
+    `--pod ${options.pod} needs the pod's object: add --from with a file or folder, or name a cluster with --kubeconfig`,
+  )
+}
+
 async function runResolvConf(io: Io, options: ResolvConfOptions): Promise<void> {
-  if (options.pod !== undefined && options.from === undefined) {
-    throw new Failure(
-      'usage.bad-argument',
-      `--pod ${options.pod} needs the pod's object: add --from with a file or folder`,
-    )
-  }
-  const { from } = options
-  const input = from === undefined ? undefined : await readClusterInput(io, { from, slices: 'input' })
-  const asker = formAsker(options, {
-    cluster: input?.cluster ?? emptyCluster,
-    clusterDomain: options.clusterDomain ?? options.zone ?? usualClusterDomain,
-    node: await readNodeResolvConf(io, options),
-    assumesDns: false,
-  })
+  const input = await readInput(io, options)
+  const asker = formAsker(
+    { ...options, ...(input !== undefined && { namespace: options.namespace ?? input.namespace }) },
+    {
+      cluster: input?.cluster ?? emptyCluster,
+      clusterDomain: options.clusterDomain ?? options.zone ?? usualClusterDomain,
+      node: await readNodeResolvConf(io, options),
+      assumesDns: false,
+    },
+  )
   const isDnsMissing = asker.findings.some(({ code }) => code === 'dns.missing-cluster-dns')
   if (isDnsMissing && options.nodeResolvConf === undefined) {
     throw new Failure(
       'usage.bad-argument',
-      'no nameserver is known: say the kubelets’ clusterDNS with --nameserver, or give the Service kube-dns with --from',
+      'no nameserver is known: say the kubelets’ clusterDNS with --nameserver, or give the Service kube-dns with --from, or its cluster with --kubeconfig',
     )
   }
   const { conf, source } = asker.formed

@@ -13,7 +13,10 @@ type Known = { readonly options: TraceOptions; readonly input: ClusterInput | un
 export function addressOf(to: string, { options, input }: Known): string {
   const [, name, port] = /^((?:[a-z][a-z0-9-]*\/)+[a-z][a-z0-9-]*)(?::([\w-]+))?$/.exec(to) ?? []
   if (name === undefined) return to
-  if (input === undefined) throw usage(`--to ${to} names a Service, whose address objects tell; add them with --from`)
+  if (input === undefined)
+    throw usage(
+      `--to ${to} names a Service, whose address objects tell; add them with --from, or name their cluster with --kubeconfig`,
+    )
   const key = qualify(name)
   requireService(input.cluster, key)
   const service = input.cluster.services.get(key)

@@ -4,6 +4,7 @@ import { explainBadIp, type Ip, parseEndpoint, printEndpoint, printIp } from '#b
 import type { ConnectionState, Packet, PacketProtocol } from '#model/packet'
 import type { FromOptions, ProxyOptions } from './options'
 import { checkProxyOptions, proxyFlags, settingFlags } from './options'
+import { meansCluster } from './read-inputs-objects'
 
 export type TraceOptions = FromOptions &
   ProxyOptions & {
@@ -32,11 +33,6 @@ function usage(sentence: string): Failure {
 }
 
 export function checkUsage(options: TraceOptions, isGiven: IsGiven): void {
-  if (options.ruleset === undefined && options.from === undefined) {
-    throw usage(
-      'no rules are named; add --ruleset with the output of iptables-save, or --from with objects to compute them from',
-    )
-  }
   if ((options.to === undefined) === (options.all !== true)) {
     throw usage('say either which packet with --to IP:PORT, or all of them with --all')
   }
@@ -55,9 +51,10 @@ export function checkUsage(options: TraceOptions, isGiven: IsGiven): void {
 /** Options for computing rules, where the rules are given. */
 function checkIdle(options: TraceOptions, isGiven: IsGiven): void {
   if (options.ruleset === undefined) return
-  const idle = (options.from === undefined ? proxyFlags : settingFlags).find(({ name }) => isGiven(name))
+  const hasObjects = options.from !== undefined || meansCluster(options)
+  const idle = (hasObjects ? settingFlags : proxyFlags).find(({ name }) => isGiven(name))
   if (idle === undefined) return
-  const need = options.from === undefined ? 'objects, with --from' : 'computed rules, without --ruleset'
+  const need = hasObjects ? 'computed rules, without --ruleset' : 'objects, with --from or --kubeconfig'
   throw usage(`${idle.flag} is for ${need}; the rules of --ruleset are as they are: leave ${idle.flag} out`)
 }
 

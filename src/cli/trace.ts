@@ -12,7 +12,7 @@ import { withholdVerdict } from '#verify/withhold-verdict'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import {
-  addFromOption,
+  addObjectOptions,
   addProxyOptions,
   addSlicesOption,
   asInterface,
@@ -22,7 +22,8 @@ import {
   collect,
 } from './options'
 import { printFindings } from './print-findings'
-import { readClusterInput } from './read-inputs'
+import { type ClusterInput, readClusterInput } from './read-inputs'
+import { findCluster, meansCluster } from './read-inputs-objects'
 import { addressOf } from './service-address'
 import { knownOf, markAssumed, traceAll } from './trace-all'
 import { readTraceRules, type TraceRules } from './trace-rules'
@@ -68,7 +69,7 @@ export function addTrace(program: Command, { io, end }: CommandContext): void {
     .option('--simulate <count>', 'draw that many connections', asNumber(1, 100_000_000))
     .option('--seed <seed>', 'seed of the draws', asNumber(0, 4294967295), 1)
     .addOption(new Option('-o, --output <format>', 'output').choices(['text', 'wide', 'json', 'yaml']).default('text'))
-  addProxyOptions(addSlicesOption(addFromOption(command)))
+  addProxyOptions(addSlicesOption(addObjectOptions(command)))
   command.action(async (options: TraceOptions) => {
     end(await runTrace(io, options, (name) => command.getOptionValueSource(name) === 'cli'))
   })
@@ -82,12 +83,28 @@ function asMark(text: string): number {
 
 async function runTrace(io: Io, options: TraceOptions, isGiven: IsGiven): Promise<ExitCode> {
   checkUsage(options, isGiven)
-  const input = options.from === undefined ? undefined : await readClusterInput(io, options)
+  const input = await readInput(io, options)
   if (options.to === undefined) return traceAll(io, { options, input, isGiven })
   const packet = packetOf(options, addressOf(options.to, { options, input }))
   const { family } = packet.destination
   checkFamily(options, family, isGiven)
   return traceOne(io, options, { packet, rules: await readTraceRules(io, options, { input, families: [family] }) })
+}
+
+/** Rules of a file need no objects; computed ones rest on them. */
+async function readInput(io: Io, options: TraceOptions): Promise<ClusterInput | undefined> {
+  if (options.from === undefined && !meansCluster(options)) {
+    if (options.ruleset !== undefined) return undefined
+    if ((await findCluster(options)) === undefined) throw noRules()
+  }
+  return readClusterInput(io, options, { command: 'trace' })
+}
+
+function noRules(): Failure {
+  return new Failure(
+    'usage.bad-argument',
+    'no rules are named; add --ruleset with the output of iptables-save, or objects to compute them from: --from FILE, or their cluster with --kubeconfig',
+  )
 }
 
 type One = { readonly packet: Packet; readonly rules: TraceRules }

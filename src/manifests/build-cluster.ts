@@ -11,23 +11,51 @@ import { fillServices } from './assume/fill-services'
 import { implyPods } from './assume/imply-pods'
 import { placePods } from './assume/place-pods'
 import { tellMissingNamespaces } from './assume/tell-missing-namespaces'
-import { type Draft, newDraft } from './draft'
+import { type Draft, markDraft, newDraft } from './draft'
 import { manifestFinding } from './findings'
 import { type KindRow, kinds } from './kinds'
 import { type Reading, rootFields } from './kinds/fields'
 import { parseMeta } from './kinds/meta'
 import type { RawObject } from './text/raw-object'
 
-/** Ranges that assumed addresses are taken from, one a family at most; without them the usual ones. */
-export type BuildOptions = { readonly serviceCidrs?: readonly Prefix[]; readonly podCidrs?: readonly Prefix[] }
+/**
+ * Ranges that assumed addresses are taken from, one a family at most; without them the usual ones. Objects that are live
+ * come from an API server: a workload that its controller has seen has the pods that there are, and none are implied.
+ */
+export type BuildOptions = {
+  readonly serviceCidrs?: readonly Prefix[]
+  readonly podCidrs?: readonly Prefix[]
+  readonly isLive?: boolean
+}
+
+/** Takes objects one by one, so that the texts they stood in need not be held. */
+export type ClusterBuilder = {
+  readonly add: (object: RawObject) => void
+  /** Remembers what there is; calling what is returned takes out all that was added since. */
+  readonly mark: () => () => void
+  readonly build: () => Parsed<Cluster>
+}
 
 /** Of two objects with one name the later wins. */
 export function buildCluster(objects: readonly RawObject[], options: BuildOptions = {}): Parsed<Cluster> {
+  const builder = openBuilder(options)
+  for (const object of objects) builder.add(object)
+  return builder.build()
+}
+
+export function openBuilder(options: BuildOptions = {}): ClusterBuilder {
   const draft = newDraft()
-  for (const object of objects) addObject(object, draft)
+  return {
+    add: (object) => addObject(object, draft),
+    mark: () => markDraft(draft),
+    build: () => finish(draft, options),
+  }
+}
+
+function finish(draft: Draft, options: BuildOptions): Parsed<Cluster> {
   const families = clusterFamilies(draft)
   assumeNodes(draft, families)
-  implyPods(draft)
+  implyPods(draft, options.isLive === true)
   placePods(draft, families, options.podCidrs ?? [])
   fillServices(draft, families, options.serviceCidrs ?? [])
   assumeNamespaces(draft)

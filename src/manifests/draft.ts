@@ -51,6 +51,19 @@ export function newDraft(): Draft {
   }
 }
 
+/** Maps and sets keep the order of what was added, so that the newest are at the end. */
+export function markDraft(draft: Draft): () => void {
+  const parts = Object.values(draft)
+  const sizes = parts.map((part) => (Array.isArray(part) ? part.length : part.size))
+  return () => {
+    for (const [index, part] of parts.entries()) {
+      const size = sizes[index] ?? 0
+      if (Array.isArray(part)) part.length = size
+      else for (const key of [...part.keys()].slice(size)) part.delete(key)
+    }
+  }
+}
+
 /** Puts an object into its map; of two with one name the later stays, and a finding says so. Returns the key. */
 export function keep<T extends { readonly meta: Meta }>(draft: Draft, map: Map<string, T>, object: T): string {
   return keepAs(draft, map, keyOf(object.meta), object)

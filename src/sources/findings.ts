@@ -1,4 +1,4 @@
-/** Every finding about files and folders: its code, how bad it is, and what it means. */
+/** Every finding about files, folders and live clusters: its code, how bad it is, and what it means. */
 import type { Finding, FindingTable } from '#base/finding'
 
 export const sourceFindings = {
@@ -14,6 +14,15 @@ export const sourceFindings = {
     severity: 'info',
     meaning:
       'Files of a folder were left aside: hidden ones, pipes and devices, and those that are not named as YAML, JSON or gzip files.',
+  },
+  'cluster.unread-kind': {
+    severity: 'error',
+    meaning:
+      'Objects of a kind cannot be read from a live cluster: they may be there. What rests on them is not answered, or is told as unknown.',
+  },
+  'cluster.kind-not-served': {
+    severity: 'info',
+    meaning: 'A live cluster does not serve kinds that the command asks for, so that it has no such objects.',
   },
 } as const satisfies FindingTable
 

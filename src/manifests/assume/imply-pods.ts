@@ -14,14 +14,14 @@ import { daemonTolerations, mayRunOn, parsePlacement } from './scheduling'
 /** The largest cluster that Kubernetes is made for has 150,000 pods. */
 const mostPods = 150_000
 
-/** After nodes are known, as a DaemonSet has a pod on each. */
-export function implyPods(draft: Draft): void {
+/** After nodes are known, as a DaemonSet has a pod on each. Where objects are live, a status tells that a controller has acted. */
+export function implyPods(draft: Draft, isLive = false): void {
   if (draft.workloads.size === 0) return
   const withPods = findWorkloadsWithPods(draft)
   const implied: string[] = []
   let count = 0
   for (const [key, workload] of [...draft.workloads].sort(([a], [b]) => compareText(a, b))) {
-    if (withPods.has(key)) continue
+    if (withPods.has(key) || (isLive && workload.hasStatus)) continue
     const nodes = workload.count === 'each-node' ? nodesFor(workload, draft) : []
     const wanted = workload.count === 'each-node' ? nodes.length : workload.count
     if (wanted === 0 || !canImply(draft, workload, { wanted, total: count + wanted })) continue

@@ -36,6 +36,8 @@ export type Workload = {
   readonly serviceName?: string
   readonly firstOrdinal: number
   readonly isIndexed: boolean
+  /** An API server keeps one of every object, and adds it to none that is only written down. */
+  readonly hasStatus: boolean
 }
 
 /** More than any cluster holds is told where pods are implied. */
@@ -55,6 +57,7 @@ export function parseWorkload(root: Fields, meta: Meta, kind: WorkloadKind): Wor
     template,
     firstOrdinal: countAt(mapAt(spec, 'ordinals'), 'start', 0),
     isIndexed: nameAt(jobSpec, 'completionMode') === 'Indexed',
+    hasStatus: has(root, 'status'),
   }
   const selector = selectorAt(jobSpec, 'selector')
   const readyCount = countReady(status, kind)

@@ -1,0 +1,78 @@
+/** Which kinds each command reads from a live cluster: no more than its answer rests on. */
+
+/**
+ * Without what is needed there is no answer: it is unknown. What helps is told when it cannot be read, and the answer is
+ * given without it.
+ */
+export type KindNeeds = { readonly needed: readonly string[]; readonly helpful: readonly string[] }
+
+export type ClusterCommand =
+  | 'endpoints'
+  | 'iptables'
+  | 'nftables'
+  | 'trace'
+  | 'explain'
+  | 'dns'
+  | 'resolv-conf'
+  | 'policy eval'
+  | 'policy matrix'
+  | 'policy diff'
+  | 'policy lint'
+  | 'policy audit'
+  | 'policy explain'
+  | 'policy show'
+  | 'maps'
+  | 'maps diff'
+  | 'path'
+  | 'generate'
+
+const slices = ['Service', 'Pod', 'EndpointSlice', 'Endpoints']
+const workloads = ['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob']
+const tiers = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy']
+const ciliumPolicies = ['CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy', 'CiliumCIDRGroup']
+const ciliumAgents = ['CiliumIdentity', 'CiliumEndpoint', 'CiliumEndpointSlice', 'CiliumNode']
+const ciliumRoutes = ['CiliumEgressGatewayPolicy', 'CiliumLocalRedirectPolicy']
+const traffic = ['TrafficPolicy', 'TrafficPolicyBinding', 'VPCAttachment', 'EdgeService', 'EdgeAttachment']
+
+const nodeRules: KindNeeds = { needed: [...slices, 'Node'], helpful: ['ConfigMap'] }
+const policies: KindNeeds = {
+  needed: ['Namespace', 'Node', ...slices, 'NetworkPolicy', ...tiers, ...ciliumPolicies],
+  helpful: [...workloads, ...ciliumAgents, 'ConfigMap'],
+}
+const everyNode: KindNeeds = {
+  needed: [
+    'Namespace',
+    'Node',
+    ...slices,
+    'NetworkPolicy',
+    ...ciliumPolicies,
+    ...ciliumAgents,
+    ...ciliumRoutes,
+    'ConfigMap',
+  ],
+  helpful: [...tiers, ...workloads],
+}
+
+export const commandKinds: Readonly<Record<ClusterCommand, KindNeeds>> = {
+  endpoints: { needed: slices, helpful: ['Node'] },
+  iptables: nodeRules,
+  nftables: nodeRules,
+  trace: nodeRules,
+  explain: {
+    needed: [...slices, 'Node'],
+    helpful: ['Namespace', ...workloads, 'NetworkPolicy', ...tiers, ...ciliumPolicies, 'ConfigMap', ...traffic],
+  },
+  dns: { needed: ['Namespace', ...slices], helpful: ['Node', 'ConfigMap'] },
+  'resolv-conf': { needed: ['Service', 'Pod'], helpful: [] },
+  'policy eval': policies,
+  'policy matrix': policies,
+  'policy diff': policies,
+  'policy lint': { needed: policies.needed, helpful: [...policies.helpful, ...traffic] },
+  'policy audit': policies,
+  'policy explain': { needed: ['TrafficPolicy'], helpful: [] },
+  'policy show': { needed: traffic, helpful: [] },
+  maps: everyNode,
+  'maps diff': everyNode,
+  path: everyNode,
+  generate: { needed: [...slices, 'Namespace', 'Node'], helpful: workloads },
+}
