@@ -14,11 +14,10 @@ import type { DatapathReading, DirectionReading } from '#kernel/read-datapath'
 import type { Cluster } from '#model/cluster'
 import { keyOf } from '#model/meta'
 import { uidOf } from '#model/traffic-policy'
-import { readFrom } from '#sources/read-from'
 import { addBpffsOption, type BpffsOption, openNative } from './bpffs-option'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
-import { addFromOption } from './options'
+import { addObjectOptions } from './options'
 import {
   printPolicyShow,
   type ShownAttachment,
@@ -27,13 +26,14 @@ import {
   type ShownSnapshot,
   type ShownStatus,
 } from './print-policy-show'
+import { type ObjectFlags, readObjects } from './read-inputs-objects'
 
-type ShowOptions = BpffsOption & {
-  readonly from?: readonly string[]
-  readonly node?: string
-  readonly status?: string
-  readonly output: 'text' | 'json' | 'yaml'
-}
+type ShowOptions = BpffsOption &
+  ObjectFlags & {
+    readonly node?: string
+    readonly status?: string
+    readonly output: 'text' | 'json' | 'yaml'
+  }
 
 /** What the node says of itself; a test puts its own in the place of the kernel's. */
 export type OpenNode = (io: Io, folder: string) => Promise<OpenedNode>
@@ -51,8 +51,11 @@ export function addPolicyShowWith(policy: Command, { io, end }: CommandContext, 
   const command = policy
     .command('show')
     .description('say what an interface’s policies are on this node: status, bound snapshot, and each rule’s counters')
-    .argument('<ns/attachment>', 'a VPCAttachment or an EdgeAttachment of the objects given by --from')
-  addFromOption(command)
+    .argument(
+      '<ns/attachment>',
+      'a VPCAttachment or an EdgeAttachment of the objects given by --from, or of the cluster',
+    )
+  addObjectOptions(command)
     .option('--node <name>', 'the node that this is (default: this machine’s name)')
     .option('--status <dir>', 'the folder that agents write their status into (default: what the objects hold)')
   addBpffsOption(command)
@@ -69,7 +72,7 @@ async function runPolicyShow(io: Io, asked: Asked, open: OpenNode): Promise<Exit
   if (!/^[^/]+\/[^/]+$/.test(name)) {
     throw new Failure('usage.bad-argument', `"${name}" is no attachment's name; write NAMESPACE/NAME`)
   }
-  const cluster = await readObjects(io, asked)
+  const cluster = await readShown(io, asked)
   const here = wantedOfNode(cluster, node).filter((one) => `${one.namespace}/${one.attachment}` === name)
   if (here.length === 0) {
     io.out(`${whereElse(cluster, name, node)}\n`)
@@ -90,9 +93,8 @@ async function runPolicyShow(io: Io, asked: Asked, open: OpenNode): Promise<Exit
   return 'why' in datapath ? 3 : 0
 }
 
-async function readObjects(io: Io, { from, status }: Asked): Promise<Cluster> {
-  const reading = { stdin: io.stdin, say: (sentence: string) => io.err(`${sentence}\n`) }
-  const { value: cluster } = await readFrom(from ?? [], reading)
+async function readShown(io: Io, { status, ...flags }: Asked): Promise<Cluster> {
+  const { cluster } = await readObjects(io, flags, { command: 'policy show' })
   if (status === undefined) return cluster
   const { readStatusFolder } = await import('#sources/status-folder')
   const said = readStatusFolder(status)
