@@ -139,7 +139,8 @@ export type CiliumEndpointObject = {
 /** A CiliumNode: addresses that a Node does not tell, such as the router's. */
 export type CiliumNodeObject = {
   readonly meta: Meta
-  readonly addresses: readonly { readonly type: string; readonly address: string }[]
+  /** `isAssumed`: no object tells it. */
+  readonly addresses: readonly { readonly type: string; readonly address: string; readonly isAssumed?: boolean }[]
   readonly podCIDRs: readonly string[]
   /** Of the health endpoint and of the ingress endpoint. */
   readonly healthIps: readonly string[]

@@ -46,7 +46,7 @@ export function nodeAddresses({ cluster }: Pick<NodeWorld, 'cluster'>, name: str
     ...(node?.addresses ?? []).map((one, index) => ({ ...one, path: `status.addresses[${index}]`, meta: node?.meta })),
     ...(object?.addresses ?? []).map((one, index) => ({
       ...one,
-      path: `spec.addresses[${index}]`,
+      path: one.isAssumed === true ? 'spec.podCIDRs' : `spec.addresses[${index}]`,
       meta: object?.meta,
     })),
   ].flatMap(({ address, type, path, meta }) => {

@@ -12,6 +12,7 @@ import type { CiliumOptions } from '#compile/policy/cilium-options'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import { keyOf } from '#model/meta'
+import { assumeRouters } from './assumed-routers'
 import { pathFinding } from './findings'
 import { type NodeTables, nodeTables } from './node-tables'
 import { type PathSettings, pathSettings } from './path-settings'
@@ -30,6 +31,8 @@ export type CiliumNet = {
   /** The node of a pod's address, by its range and then by the pod itself. */
   readonly nodeOfPod: (ip: Ip) => string | undefined
   readonly router: (name: string, family: Family) => Ip | undefined
+  /** A router's address that no object tells. */
+  readonly isAssumed: (ip: Ip) => boolean
   readonly internalIp: (name: string, family: Family) => Ip | undefined
   /** What a number stands for: `world`, `business/a and 2 more`. */
   readonly identityName: (number: number) => string
@@ -45,6 +48,7 @@ export type NetOptions = {
 
 export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new Map() }: NetOptions): CiliumNet {
   const { settings } = datapathSettings(cluster, cilium)
+  const routers = assumeRouters(cluster)
   const nodeNames = [...new Set([...cluster.nodes.keys(), ...cluster.ciliumNodes.keys()])].sort(compareText)
   const known = new Map<string, NodeTables>()
   const node = (name: string): NodeTables | undefined => {
@@ -52,7 +56,7 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     const there = known.get(name)
     if (there !== undefined) return there
     const own = devices.get(name)
-    const maps = nodeMaps(cluster, {
+    const maps = nodeMaps(routers.cluster, {
       node: name,
       slices,
       ...(cilium !== undefined && { cilium }),
@@ -62,7 +66,7 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     known.set(name, tables)
     return tables
   }
-  const addressesOf = (name: string) => nodeAddresses({ cluster }, name)
+  const addressesOf = (name: string) => nodeAddresses(routers, name)
   const ofType = (name: string, type: string, family: Family): Ip | undefined =>
     addressesOf(name).find((one) => one.type === type && one.ip.family === family)?.ip
   const holders = new Map<string, string>()
@@ -81,7 +85,8 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     isLoaded: (name) => known.has(name),
     nodeOfAddress: (ip) => holders.get(printIp(ip)) ?? gatewayOf(cluster, node, ip),
     nodeOfPod: podNodes(cluster),
-    router: (name, family) => ofType(name, 'CiliumInternalIP', family) ?? firstOfRange(cluster, name, family),
+    router: (name, family) => ofType(name, 'CiliumInternalIP', family),
+    isAssumed: routers.isAssumed,
     internalIp: (name, family) => ofType(name, 'InternalIP', family),
     identityName: identityNames(known),
     findings: gatherFindings(known, told),
@@ -129,15 +134,6 @@ function podNodes(cluster: Cluster): CiliumNet['nodeOfPod'] {
     for (const ip of podIPs) byIp.set(ip, nodeName)
   }
   return (ip) => byIp.get(printIp(ip)) ?? ranges.find(({ prefix }) => containsIp(prefix, ip))?.name
-}
-
-/** Without a CiliumNode the router's address is taken to be the range's first, as the agent's own allocator often draws it. */
-function firstOfRange(cluster: Cluster, name: string, family: Family): Ip | undefined {
-  const range = podRanges({ cluster }).find((one) => one.name === name && one.prefix.ip.family === family)?.prefix.ip
-  if (range === undefined) return undefined
-  const words = [...range.words]
-  words[words.length - 1] = ((words[words.length - 1] ?? 0) + 1) >>> 0
-  return { family, words }
 }
 
 /** An address of an egress policy is its gateway's. */

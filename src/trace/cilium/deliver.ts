@@ -1,7 +1,9 @@
 /** A pod or the host receives. Mirrors cil_lxc_policy of bpf/bpf_lxc.c and cil_to_host of bpf/bpf_host.c, Cilium 1.16 to 1.19. */
-import { isSameIp } from '#base/ip'
+import { type Ip, isSameIp, printIp } from '#base/ip'
 import { identityNumbers } from '#compile/identities/numbers'
 import type { WalkPlace } from '#model/walk'
+import { isLoopbackOrUnspecified } from '../own-address'
+import { isBroadcast, isMulticast } from '../world'
 import { askPolicy } from './ask-policy'
 import { addressText, destinationText } from './flow-packet'
 import { type Delivery, end, type Next } from './next'
@@ -84,7 +86,13 @@ function deliverAnswer(draft: Draft, delivery: Delivery, { row, result }: CtAnsw
 function arrived(draft: Draft, { node, endpoint }: Delivery): Next {
   const at = policySide(node.name, endpoint, 'cil_lxc_policy')
   const name = endpointName(endpoint)
-  if (endpoint.ips.some(({ ip }) => isSameIp(ip, draft.packet.source))) return martian(draft, at, name)
+  const { source } = draft.packet
+  if (endpoint.ips.some(({ ip }) => isSameIp(ip, source))) {
+    return martian(draft, at, `the kernel in ${name} drops what comes from its own address as a martian`)
+  }
+  if (isNobodys(source)) {
+    return martian(draft, at, `the kernel in ${name} drops what comes from ${printIp(source)} as a martian`)
+  }
   if (draft.packet.mark !== undefined) draft.packet = withoutMark(draft.packet)
   const how = draft.net.path.hasEndpointRoutes ? 'cil_to_container at its veth' : 'redirected to its device'
   tell(draft, at, ['delivered', `${name} receives it, ${how} (to-endpoint)`])
@@ -100,13 +108,19 @@ function arrived(draft: Draft, { node, endpoint }: Delivery): Next {
 }
 
 /** What comes from a pod's own address and was not turned around for it. */
-function martian(draft: Draft, at: WalkPlace, name: string): Next {
-  const sentence = `the kernel in ${name} drops what comes from its own address as a martian`
+function martian(draft: Draft, at: WalkPlace, sentence: string): Next {
   tell(draft, at, ['delivered, and dropped', sentence])
   return end({
     verdict: { kind: 'dropped', because: [{ code: 'cilium.martian', sentence }] },
     stop: { kind: 'nowhere' },
   })
+}
+
+/** ip_route_input_slow of net/ipv4/route.c and ip6_rcv_core of net/ipv6/ip6_input.c refuse them as sources. */
+function isNobodys(source: Ip): boolean {
+  if (isMulticast(source) || isBroadcast(source)) return true
+  const [first = 0] = source.words
+  return source.family === 'ipv4' ? [0, 127].includes(first >>> 24) : isLoopbackOrUnspecified(source)
 }
 
 function withoutMark({ mark: _, ...packet }: Draft['packet']): Draft['packet'] {
@@ -142,6 +156,11 @@ export function toHost(draft: Draft, node: NodeTables, identity: number): Next {
       written,
     )
     return { kind: 'from-host', node, identity: worldOf(node, draft.packet.source) }
+  }
+  const { source } = draft.packet
+  if (identity !== identityNumbers.host && isNobodys(source)) {
+    const sentence = `the kernel of ${node.name} drops what comes from ${printIp(source)} as a martian`
+    return martian(draft, at, sentence)
   }
   tell(draft, at, [
     'handed it to the host',

@@ -1,5 +1,6 @@
 /** Which packets leave through a gateway, and what comes back there. Mirrors bpf/lib/egress_gateway.h, Cilium 1.16 to 1.19. */
 import { type Ip, isSameIp, printIp } from '#base/ip'
+import { listOf } from '#base/text'
 import { excludedRange, gatewayNotFound } from '#compile/cilium/render-egress'
 import { identityNumbers, isInCluster } from '#compile/identities/numbers'
 import { isAtLeast } from '#model/cilium-version'
@@ -44,8 +45,11 @@ export function requestGateway(
     )
   }
   if (row.otherGateways.length > 0) {
-    const all = [row.gatewayIp, ...row.otherGateways].map(printIp).join(', ')
-    const sentence = `which of the gateways ${all} is the pod’s comes of a hash of its CiliumEndpoint’s uid; the first is followed`
+    const all = [row.gatewayIp, ...row.otherGateways].map(printIp)
+    const named = [...new Set(all)]
+    const which =
+      named.length === 1 ? `the policy’s ${all.length} entries for ${named[0]}` : `the gateways ${listOf(named)}`
+    const sentence = `which of ${which} is the pod’s comes of a hash of its CiliumEndpoint’s uid; the first is followed`
     draft.doubts.push({ code: 'cilium.several-gateways', sentence })
   }
   if (net.nodeOfAddress(row.gatewayIp) === node.name) {

@@ -30,7 +30,8 @@ export function fromProcess(draft: Draft, { node, isAnswer = false }: FromProces
   const isPods = isOwnRange(node, destination)
   if (isPods && router !== undefined && question.source.isByName === true && !isAnswer) {
     draft.packet = { ...draft.packet, source: router }
-    const why = `the route to ${printIp(destination)} leads to cilium_host and names ${printIp(router)} as the source`
+    const assumed = net.isAssumed(router) ? ' (the range’s first free one: no CiliumNode tells the router’s)' : ''
+    const why = `the route to ${printIp(destination)} leads to cilium_host and names ${printIp(router)} as the source${assumed}`
     tell(draft, at, ['chose the source', why])
   }
   if (isPods) {

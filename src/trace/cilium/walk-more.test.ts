@@ -160,6 +160,48 @@ test('P38: where peers must authenticate the answer is unknown until they have',
   expect([found.fate, found.walk.request.verdict.because[0].code]).toEqual(['unknown', 'cilium.authenticates'])
 })
 
+test('what comes from an address that nobody can have is a martian to the kernel that gets it', () => {
+  const { walk } = preparePath([])
+  for (const source of ['0.0.0.0', '0.1.2.3', '127.0.0.1', '224.0.0.1', '255.255.255.255']) {
+    for (const target of ['B:8080', 'node-a:22']) {
+      const found = walk(source, target, { entryNode: 'node-a' })
+      expect([source, target, found.fate, found.walk.request.verdict.because[0].code]).toEqual([
+        source,
+        target,
+        'dropped',
+        'cilium.martian',
+      ])
+    }
+  }
+  expect(walk('1.2.3.4', 'B:8080').fate).toBe('allowed')
+})
+
+test('without CiliumNodes a router has its range’s first free address, by which nodes reach pods of others and are answered', () => {
+  const ranges: Readonly<Record<string, string>> = { 'node-a': '10.244.1.0/24', 'node-b': '10.244.2.0/24' }
+  const world = pathWorld
+    .filter(({ kind }) => kind !== 'CiliumNode')
+    .map((one) => {
+      const range = ranges[String((one.metadata as Raw).name)]
+      return one.kind === 'Node' && range !== undefined ? { ...one, spec: { podCIDRs: [range] } } : one
+    })
+  const first = pod('other/first', {}, { ip: '10.244.1.1', nodeName: 'node-a' })
+  const nodesOnly = cnp('business/server', {
+    endpointSelector: { matchLabels: { app: 'server' } },
+    ingress: [{ fromEntities: ['remote-node'] }],
+  })
+  for (const version of ['1.17', '1.18'] as const) {
+    const { walk } = preparePath([first, nodesOnly], { world, version })
+    const found = walk('node-a', 'C:8080')
+    expect([found.fate, found.back, found.end]).toEqual(['allowed', 'allowed', '10.244.1.2:43210 → 10.244.2.30:8080'])
+    expect(found.said('no CiliumNode tells the router’s')).toBeDefined()
+    const through = walk('198.51.100.7', '192.168.1.10:22')
+    expect(through.fate).toBe('allowed')
+  }
+  const { walk } = preparePath([first, server], { world })
+  const found = walk('198.51.100.7', '192.168.1.10:30080', { backend: '10.244.2.30:8080' })
+  expect([found.fate, found.back, found.end]).toEqual(['allowed', 'allowed', '10.244.1.2:43210 → 10.244.2.30:8080'])
+})
+
 test('a backend on the host’s network is reached with the node’s own address', () => {
   const onHost = pod(
     'business/c',
