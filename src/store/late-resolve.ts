@@ -24,14 +24,15 @@ export function lateResolve(engine: Engine, now: Instant, settings: Settings): P
       total.examined += chunk.examined
       total.resolved += chunk.resolved
       total.merged += chunk.merged
-      if (chunk.examined < chunkRows || chunk.time === null || chunk.id === null) return total
-      place = { time: chunk.time, id: chunk.id }
+      const { time, id, key } = chunk
+      if (chunk.examined < chunkRows || time === null || id === null || key === null) return total
+      place = { time, id, key }
     }
   })
 }
 
-type Place = { readonly time: Instant; readonly id: string }
-type Chunk = Done & { readonly time: Instant | null; readonly id: string | null }
+type Place = { readonly time: Instant; readonly id: string; readonly key: string }
+type Chunk = Done & { readonly [Part in keyof Place]: Place[Part] | null }
 
 async function resolveChunk(
   session: PassSession,
@@ -50,10 +51,10 @@ async function resolveChunk(
     return inside.query<Chunk>({
       name: 'late-resolve',
       text: chunkText,
-      values: [printDay(oldest), oldest, place?.time ?? null, place?.id ?? null, chunkRows, now],
+      values: [printDay(oldest), oldest, place?.time ?? null, place?.id ?? null, chunkRows, now, place?.key ?? null],
     })
   })
-  return rows[0] ?? { examined: 0, resolved: 0, merged: 0, time: null, id: null }
+  return rows[0] ?? { examined: 0, resolved: 0, merged: 0, time: null, id: null, key: null }
 }
 
 const looked = `peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind, peer_workload_name, peer_labels_id, peer_outcome,
@@ -75,8 +76,8 @@ with chunk as (
   select f.*, f.first_seen as seen, case when f.direction = 'EGRESS' then f.peer_port end as target_port
   from flows f
   where f.peer_kind is null and f.peer_ip is not null and f.day >= $1::date and f.first_seen >= ${instantSql(2)}
-    and ($3::int8 is null or (f.first_seen, f.flow_id) < (${instantSql(3)}, $4::uuid))
-  order by f.first_seen desc, f.flow_id desc limit $5::int4
+    and ($3::int8 is null or (f.first_seen, f.flow_id, f.flow_key) < (${instantSql(3)}, $4::uuid, $7::uuid))
+  order by f.first_seen desc, f.flow_id desc, f.flow_key desc limit $5::int4
 ), asked as (
   select distinct peer_ip, peer_range, seen, protocol, target_port from chunk
 ), answered as materialized (
@@ -91,17 +92,20 @@ with chunk as (
   delete from flows f using changed c
   where f.day = c.day and f.flow_key = c.flow_key and c.peer_kind is not null and ${waiting}
   returning ${prefixed('f', kept)}, f.flow_key as old_key, f.peer_end as old_end, ${prefixed('c', looked)}
+), keyed as materialized (
+  select ${flowKeySql('t')} as new_key, t.* from taken t
 ), stamped as (
   insert into flows as e (${kept}, flow_key, peer_resolved_at, ${looked})
-  select ${kept}, ${flowKeySql('t')}, ${instantSql(6)}, ${looked} from taken t order by 21, day
+  select ${kept}, new_key, ${instantSql(6)}, ${looked} from keyed order by new_key, day
   on conflict (day, flow_key) do update set hits = e.hits + excluded.hits, is_repeated = true,
     first_seen = least(e.first_seen, excluded.first_seen), last_seen = greatest(e.last_seen, excluded.last_seen)
-  returning is_repeated, day, flow_key, flow_id
+  returning is_repeated, day, flow_key
 ), unqueued as (
-  delete from audit_queue q using taken t where q.day = t.day and q.flow_key = t.old_key returning t.day, t.flow_id, q.scope
+  delete from audit_queue q using keyed k where q.day = k.day and q.flow_key = k.old_key returning k.day, k.new_key, q.scope
 ), requeued as (
   insert into audit_queue (day, flow_key, scope)
-  select s.day, s.flow_key, u.scope from unqueued u join stamped s on s.day = u.day and s.flow_id = u.flow_id
+  select u.day, u.new_key, u.scope from unqueued u join stamped s on s.day = u.day and s.flow_key = u.new_key
+  where not s.is_repeated
 ), explained as (
   update flows f set peer_outcome = c.peer_outcome, rejected_reason = c.rejected_reason, rejected_kind = c.rejected_kind,
     rejected_namespace = c.rejected_namespace, rejected_name = c.rejected_name, peer_end = c.peer_end
@@ -126,8 +130,8 @@ with chunk as (
   where m.old_end is not null and m.old_end <> m.peer_end
 )
 select (select count(*) from chunk) as examined, (select count(*) from stamped) as resolved,
-  (select count(*) from stamped where is_repeated) as merged, last.seen as time, last.flow_id as id
-from (select 1) one left join lateral (select seen, flow_id from chunk order by seen, flow_id limit 1) last on true`
+  (select count(*) from stamped where is_repeated) as merged, last.seen as time, last.flow_id as id, last.flow_key as key
+from (select 1) one left join lateral (select seen, flow_id, flow_key from chunk order by seen, flow_id, flow_key limit 1) last on true`
 
 function prefixed(table: string, columns: string): string {
   return columns

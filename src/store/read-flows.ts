@@ -12,6 +12,7 @@ import type { Page, PageRequest } from './store'
 
 export type FlowRow = {
   readonly day: string
+  readonly flow_key: string
   readonly flow_id: string
   readonly first_seen: Instant
   readonly last_seen: Instant
@@ -44,29 +45,29 @@ export type FlowRow = {
   readonly rejected_name: string | null
 }
 
-export const flowColumns = `f.day, f.flow_id, f.first_seen, f.last_seen, f.hits, f.pod_namespace, f.pod_name, f.pod_uid, f.pod_ip,
+export const flowColumns = `f.day, f.flow_key, f.flow_id, f.first_seen, f.last_seen, f.hits, f.pod_namespace, f.pod_name, f.pod_uid, f.pod_ip,
   f.pod_workload_kind, f.pod_workload_name, f.direction, f.protocol, f.own_port, f.peer_ip, f.peer_port, f.decision, f.peer_kind,
   f.peer_namespace, f.peer_name, f.peer_uid, f.peer_workload_kind, f.peer_workload_name, f.peer_resolved_at, f.peer_outcome,
   f.rejected_reason, f.rejected_kind, f.rejected_namespace, f.rejected_name,
   (select l.labels from label_sets l where l.labels_id = f.pod_labels_id) as pod_labels,
   (select l.labels from label_sets l where l.labels_id = f.peer_labels_id) as peer_labels`
 
+/** Ids are the senders', who may give one to many rows: the key makes the order a total one. */
 export async function readFlows(session: Session, filter: FlowFilter, page: PageRequest): Promise<Page<StoredFlow>> {
   const limit = limitOf(page)
   const conditions = new Conditions()
   addFilter(conditions, filter)
-  const place = readCursor(page.cursor, ['instant', 'uuid'])
+  const place = readCursor(page.cursor, ['instant', 'uuid', 'uuid'])
   if (place !== undefined) {
-    const [time, id] = place
-    conditions.add(
-      `(f.first_seen, f.flow_id) < (${conditions.instant(Number(time))}, ${conditions.parameter(String(id))}::uuid)`,
-    )
+    const [id, key] = [place[1], place[2]].map((part) => `${conditions.parameter(String(part))}::uuid`)
+    conditions.add(`(f.first_seen, f.flow_id, f.flow_key) < (${conditions.instant(Number(place[0]))}, ${id}, ${key})`)
   }
   const { rows } = await session.query<FlowRow>({
-    text: `select ${flowColumns} from flows f ${conditions.where} order by f.first_seen desc, f.flow_id desc limit ${limit + 1}`,
+    text: `select ${flowColumns} from flows f ${conditions.where}
+      order by f.first_seen desc, f.flow_id desc, f.flow_key desc limit ${limit + 1}`,
     values: conditions.values,
   })
-  return pageOf(rows, limit, { row: readFlow, place: (row) => [row.first_seen, row.flow_id] })
+  return pageOf(rows, limit, { row: readFlow, place: (row) => [row.first_seen, row.flow_id, row.flow_key] })
 }
 
 /** Keys as `2026-07-23 <uuid>`. */

@@ -1,5 +1,7 @@
 /** Ownership and stamping: the cases of the guard and of the peers, as the database decides them. */
 import { expect, test } from 'vitest'
+import { everyFlow } from '#flows/filter'
+import type { StoredFlow } from '#flows/flow'
 import { describeStores } from './describe-stores'
 import { allFlows, at, day, egress, ingest, noon, peerOf, putPod, putService, second, stamped } from './story'
 
@@ -215,6 +217,27 @@ describeStores('stamping at ingest', (opened) => {
       ['new', null],
       ['old', noon],
     ])
+  })
+
+  test('rows to which a sender gave one id and one time are all read, page by page, and looked up again', async () => {
+    const { store } = opened()
+    const id = '00000000-0000-0000-0000-000000000000'
+    const addresses = [1, 2, 3, 4, 5].map((index) => `10.0.1.${index}`)
+    await ingest(
+      store,
+      addresses.map((address) => egress(address, noon, { id })),
+    )
+    const read: StoredFlow[] = []
+    for (let page = await store.flows(everyFlow, { limit: 2 }); ; ) {
+      read.push(...page.rows)
+      if (page.next === undefined) break
+      page = await store.flows(everyFlow, { limit: 2, cursor: page.next })
+    }
+    expect(read.map(({ peerAddress }) => peerAddress).sort()).toEqual(addresses)
+    await putPod(store, 'shop/db', '', { addresses })
+    expect(await store.passes.lateResolve(noon, { windowSeconds: 600, chunkRows: 2 })).toMatchObject({
+      done: { examined: 5, resolved: 5 },
+    })
   })
 
   test('the row keeps who observed it, as it was then', async () => {
