@@ -5,6 +5,7 @@ import { Failure } from '#base/failure'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
 
 const readOnly = 8
+const enoent = 2
 
 /** bpffs refuses dots and slashes; `_` begins an escape, so that no two names meet. */
 export function encodePinName(name: string): string {
@@ -74,6 +75,8 @@ export function openPin(bpf: Bpf, path: string, access: 'read' | 'write' = 'writ
     attributes.pointer(0, text)
     attributes.u32(12, access === 'read' ? readOnly : 0)
   })
+  // Another process may have taken it away meanwhile.
+  if (result === -enoent) return undefined
   if (result < 0) throw kernelFailure(-result, `opening the pin ${path}`)
   return result
 }
@@ -82,8 +85,11 @@ export function unpin(path: string): void {
   rmSync(path, { force: true })
 }
 
+/** What goes while it is listed is none. */
 export function listPins(folder: string): readonly string[] {
-  return existsSync(folder) ? readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile()) : []
+  if (!existsSync(folder)) return []
+  const isPin = (name: string): boolean => statSync(join(folder, name), { throwIfNoEntry: false })?.isFile() === true
+  return readdirSync(folder).filter(isPin)
 }
 
 /** The whole path must lie in a bpffs that this process may write to; says so before anything is made. */

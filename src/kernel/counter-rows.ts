@@ -35,7 +35,12 @@ export function createRowPool(bpf: Bpf, tables: Tables): RowPool {
         used.add(next)
         rows.push(next)
       }
-      for (const row of rows) update(bpf, tables.counters, numberKey(row), zero, 'clear counter')
+      try {
+        for (const row of rows) update(bpf, tables.counters, numberKey(row), zero, 'clear counter')
+      } catch (error) {
+        for (const row of rows) used.delete(row)
+        throw error
+      }
       return rows
     },
     release: (rows) => {

@@ -117,6 +117,7 @@ type Found = { readonly link: NetworkInterface; readonly namespace: bigint }
 
 function attachNew(tools: InterfaceTools, request: AttachRequest, { link, namespace }: Found): HeldInterface {
   if (hasStrangers(tools, link)) throw refuseStrangers(link.name)
+  readLinkLayer(link)
   const slot = freeSlot(tools)
   const { side, vpc = 0 } = request
   const held = { slot, token: randomToken(), name: link.name, index: link.index, namespace, side, vpc }
@@ -141,7 +142,7 @@ function attachDirection(tools: InterfaceTools, held: HeldInterface, wanted: Dir
   const { request, link, direction } = wanted
   const { bpf, folders } = tools
   const hook = hookOf(direction, request.side)
-  const number = programNumbers[link.linkLayer][direction]
+  const number = programNumbers[readLinkLayer(link)][direction]
   const program = loadDispatch(tools, held.slot, number)
   const name = pinName(held.slot, hook)
   try {
@@ -163,6 +164,15 @@ function attachDirection(tools: InterfaceTools, held: HeldInterface, wanted: Dir
   } finally {
     closeProgram(program)
   }
+}
+
+/** A device of another kind would have its headers read as what they are not. */
+export function readLinkLayer({ name, linkLayer, hardwareType }: NetworkInterface): 'ethernet' | 'ip' {
+  if (linkLayer !== 'other') return linkLayer
+  throw new Failure(
+    'kernel.unsupported',
+    `${name} carries neither Ethernet frames nor bare IP packets (its link type is ${hardwareType}), and its packets cannot be read; attach an interface that does`,
+  )
 }
 
 function loadDispatch({ bpf, tables }: InterfaceTools, slot: number, programNumber: number): LoadedProgram {

@@ -9,6 +9,7 @@ const faults = {
   'no-tcx': { command: 'linkCreate', step: /./, errno: constants.errno.EINVAL },
   'refused-load': { command: 'programLoad', step: /./, errno: constants.errno.EACCES },
   'no-memory': { command: 'mapCreate', step: /./, errno: constants.errno.ENOMEM },
+  'failed-count': { command: 'mapUpdate', step: /^clear counter$/, errno: constants.errno.ENOMEM },
   'failed-create': { command: 'mapCreate', step: /^create tp_snapshot$/, errno: constants.errno.ENOMEM },
   'failed-fill': { command: 'mapUpdate', step: /^fill snapshot$/, errno: constants.errno.ENOMEM },
   'failed-pin': { command: 'pin', step: /tp_snapshots/, errno: constants.errno.ENOSPC },

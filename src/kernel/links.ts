@@ -8,7 +8,10 @@ const attachTypes = { ingress: 46, egress: 47 } as const
 const enodev = 19
 const einval = 22
 
-/** The interface is one of the calling thread's network namespace. */
+/** Before all others: one that lets a packet through ends the row, and ours would not be asked. */
+const before = 8
+
+/** First on its hook. The interface is one of the calling thread's network namespace. */
 export function createLink(bpf: Bpf, hook: Hook, programFd: number, interfaceIndex: number): number {
   return succeed(tryLink(bpf, hook, programFd, interfaceIndex), `attaching a program to the ${hook} hook`)
 }
@@ -18,6 +21,7 @@ function tryLink(bpf: Bpf, hook: Hook, programFd: number, interfaceIndex: number
     attributes.u32(0, programFd)
     attributes.u32(4, interfaceIndex)
     attributes.u32(8, attachTypes[hook])
+    attributes.u32(12, before)
   })
 }
 

@@ -6,8 +6,10 @@ import type { Native } from './native'
 export type NetworkInterface = {
   readonly index: number
   readonly name: string
-  /** Ethernet frames, or bare IP packets. */
-  readonly linkLayer: 'ethernet' | 'ip'
+  /** Ethernet frames, bare IP packets, or what policy cannot read. */
+  readonly linkLayer: 'ethernet' | 'ip' | 'other'
+  /** Of the kernel's `ARPHRD_` constants. */
+  readonly hardwareType: number
   readonly isUp: boolean
 }
 
@@ -21,6 +23,8 @@ const linkGroup = 1
 const nameAttribute = 3
 /** ARPHRD_ETHER and ARPHRD_LOOPBACK: a loopback device carries Ethernet headers too. */
 const withEthernetHeader = [1, 772]
+/** ARPHRD_PPP, RAWIP, TUNNEL, TUNNEL6, SIT, IPGRE, IP6GRE and NONE, which tun, WireGuard and netkit have. */
+const withoutHeader = [512, 519, 768, 769, 776, 778, 823, 65534]
 const enobufs = 105
 
 export function listInterfaces(native: Native): readonly NetworkInterface[] {
@@ -102,10 +106,17 @@ function parseLink(body: Buffer): NetworkInterface {
     }
     at += (length + 3) & ~3
   }
+  const hardwareType = body.readUInt16LE(2)
   return {
     index: body.readInt32LE(4),
     name,
-    linkLayer: withEthernetHeader.includes(body.readUInt16LE(2)) ? 'ethernet' : 'ip',
+    linkLayer: linkLayerOf(hardwareType),
+    hardwareType,
     isUp: (body.readUInt32LE(8) & 1) !== 0,
   }
+}
+
+export function linkLayerOf(hardwareType: number): NetworkInterface['linkLayer'] {
+  if (withEthernetHeader.includes(hardwareType)) return 'ethernet'
+  return withoutHeader.includes(hardwareType) ? 'ip' : 'other'
 }

@@ -1,5 +1,7 @@
 /** Real sockets through a policy that allows one direction: replies, errors and edits follow their connection. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Fault, withFaults } from '#kernel/faults'
+import { loadNative } from '#kernel/native'
 import {
   allowAll,
   denyAll,
@@ -26,13 +28,16 @@ const allowPort: TestPolicy = {
   entries: [{ protocol: 'tcp', destinationPorts: { from: port, to: port }, action: 'allow', rule: 0 }],
 }
 
-describeKernel('connections through the datapath', () => {
+describeKernel('connections through the datapath, by TCX', () => connectionsBy([]))
+describeKernel('connections through the datapath, by filters of clsact', () => connectionsBy(['no-tcx']))
+
+function connectionsBy(faults: readonly Fault[]): void {
   let lab: Lab
   let server: Peer
   const fallbacks = (direction: 'ingress' | 'egress') => fallbacksOf(lab, direction)
 
   beforeAll(async () => {
-    lab = openLab()
+    lab = openLab({ native: withFaults(loadNative(), new Set(faults)) })
     lab.datapath.setMode('enforce')
     publish(lab, 'ingress', denyAll)
     publish(lab, 'egress', allowPort)
@@ -179,6 +184,11 @@ describeKernel('connections through the datapath', () => {
     )
     expect(`${large6.output} ${large6.ok ? '' : large6.message}`).toMatch(/mtu ?= ?1280/i)
     expect(fallbacks('ingress').icmp_error - before).toBeGreaterThanOrEqual(2n)
+    // What goes in pieces before the path's MTU is known is told of by its first piece, which quotes a fragment header.
+    mustRun(['ip', '-n', lab.workload, '-6', 'route', 'flush', 'cache'])
+    const told = fallbacks('ingress').icmp_error
+    expect(pings(lab.workload, 'fd08::2', ['-s', '4000'])).toBe(true)
+    expect(fallbacks('ingress').icmp_error).toBeGreaterThan(told)
     // Without "do not fragment" the datagram goes in pieces, and its answer comes in pieces.
     expect(pings(lab.workload, '10.8.0.2', ['-s', '4000'])).toBe(true)
     expect(pings(lab.workload, 'fd08::2', ['-s', '4000'])).toBe(true)
@@ -197,4 +207,4 @@ describeKernel('connections through the datapath', () => {
     expect(pings(lab.host, workloadIp6)).toBe(true)
     publish(lab, 'ingress', denyAll)
   })
-})
+}

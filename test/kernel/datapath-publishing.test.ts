@@ -94,7 +94,7 @@ describeKernel('publishing into the datapath', () => {
     expect(hits.early + hits.late).toBeGreaterThan(99_000)
   })
 
-  test.each(['failed-create', 'failed-fill', 'failed-pin', 'failed-swap'] as const)(
+  test.each(['failed-count', 'failed-create', 'failed-fill', 'failed-pin', 'failed-swap'] as const)(
     'a publication with the fault %s leaves what was bound, and a retry has a new number',
     (fault) => {
       publish(lab, 'egress', { ...allowAll, generation: 1 })
