@@ -162,20 +162,23 @@ function readCertificates({ cluster, user }: ChosenCluster): Certificates {
       `user "${plainText(user.name)}" has a client ${has} and no client ${lacks}; add it to the kubeconfig`,
     )
   }
-  try {
-    createSecureContext({
-      ca: plain(certificates.authority),
-      cert: plain(certificates.certificate),
-      key: plain(certificates.key),
-    })
-  } catch (error) {
-    const reason = /KEY_VALUES_MISMATCH/.test(codeOf(error))
-      ? 'the client key is not that of the client certificate'
-      : 'they are no certificates and key in PEM'
-    throw new Failure(
+  const parts = [plain(certificates.authority), plain(certificates.certificate), plain(certificates.key)]
+  const [ca, cert, ownKey] = parts
+  const unusable = (reason: string, cause?: unknown): Failure =>
+    new Failure(
       'cluster.bad-config',
       `the certificates ${whose} cannot be used: ${reason}; write the kubeconfig again`,
+      cause,
     )
+  // What is no PEM is passed over in silence by OpenSSL.
+  if (parts.some((text) => text !== undefined && !/-----BEGIN [A-Z ]+-----/.test(text)))
+    throw unusable('they are no PEM')
+  try {
+    createSecureContext({ ca, cert, key: ownKey })
+  } catch (error) {
+    const isMismatch = /KEY_VALUES_MISMATCH/.test(codeOf(error))
+    const reason = isMismatch ? 'the client key is not that of the client certificate' : 'OpenSSL cannot read them'
+    throw unusable(reason, error)
   }
   return certificates
 }

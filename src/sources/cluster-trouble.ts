@@ -2,7 +2,7 @@
 import { Failure } from '#base/failure'
 import { plainText } from '#base/text'
 import { isRecord } from '#manifests/text/raw-object'
-import { codeOf } from './system-error'
+import { codeOf, reasonOf } from './system-error'
 
 export type Trouble = {
   readonly kind: 'unreachable' | 'tls' | 'timeout' | 'cut' | 'too-large' | 'foreign' | 'status'
@@ -79,18 +79,16 @@ const tlsFacts: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate has expired',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is of another name',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks no TLS',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it speaks no TLS',
 }
 
 export function explainNetwork(error: unknown, server: URL): Trouble {
   const code = codeOf(error)
   const tls = tlsFacts[code]
   if (tls !== undefined) return { kind: 'tls', fact: `${tls} (${code})`, isPassing: false }
+  // Up to Node 22 the reason stands in the message alone.
+  const reason = code === 'EPROTO' ? reasonOf(error) : code
   if (/^(?:ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code)) {
-    const isAlert = /ALERT_(?:BAD_CERTIFICATE|CERTIFICATE|UNKNOWN_CA|NUMBER)|CERTIFICATE_REQUIRED/.test(code)
-    const fact = isAlert ? 'it refuses the client certificate' : 'no TLS connection can be made'
-    return { kind: 'tls', fact: `${fact} (${code})`, isPassing: false }
+    return { kind: 'tls', fact: `${tlsFactOf(reason.replaceAll(' ', '_'))} (${code})`, isPassing: false }
   }
   const fact = networkFacts[code]
   if (fact !== undefined) return { kind: 'unreachable', fact, isPassing: false }
@@ -103,6 +101,14 @@ export function explainNetwork(error: unknown, server: URL): Trouble {
       : `it cannot be reached (${code || 'no reason given'})`,
     isPassing: isReset,
   }
+}
+
+function tlsFactOf(reason: string): string {
+  if (/wrong_version_number|packet_length_too_long|record_layer_failure/i.test(reason)) return 'it speaks no TLS'
+  if (/alert_(?:bad_|unsupported_|unknown_)?(?:certificate|ca)|certificate_required/i.test(reason)) {
+    return 'it refuses the client certificate, or wants one'
+  }
+  return 'no TLS connection can be made'
 }
 
 type Whose = { readonly context: string; readonly server: URL }
