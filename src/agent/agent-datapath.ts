@@ -15,6 +15,7 @@ export type AgentDatapath = Pick<
   | 'mode'
   | 'setMode'
   | 'setPathMark'
+  | 'setPathPrefixes'
   | 'readRule'
   | 'readFallbacks'
   | 'close'

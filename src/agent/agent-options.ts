@@ -1,7 +1,8 @@
 /** What an agent is given: its node, where objects come from and statuses go, the datapath, a clock and a log. */
 import type { EnforcedMode } from '#compile/traffic-policy/datapath-maps'
 import type { NodeMode } from '#enforce/node-view'
-import type { WatchObjects } from '#sources/watch-source'
+import type { PathPrefix } from '#enforce/path-prefixes'
+import type { Watch, WatchObjects } from '#sources/watch-source'
 import type { AgentClock } from './agent-clock'
 import type { AgentDatapath } from './agent-datapath'
 import type { AgentLog } from './agent-log'
@@ -19,6 +20,8 @@ export type AgentOptions = {
   readonly mode?: EnforcedMode
   /** Which bits of a packet's mark hold its path class; without it what was set before stays. */
   readonly pathMark?: PathMark
+  /** The networks that give packets a path class; without it those that were set before stay. */
+  readonly pathPrefixes?: WatchPathPrefixes
   /** Calls `wake` when interfaces or what is attached to them may have changed. */
   readonly interfaces: (wake: (change: InterfaceChange) => void) => InterfaceWatch
   readonly clock: AgentClock
@@ -26,6 +29,12 @@ export type AgentOptions = {
 }
 
 export type PathMark = { readonly mask: number; readonly shift: number }
+
+export type WatchPathPrefixes = (handlers: {
+  readonly take: (prefixes: readonly PathPrefix[]) => void
+  /** Why what stands there now is not used, and what to do; what was taken before counts on. */
+  readonly tell: (trouble: string) => void
+}) => Watch
 
 export type InterfaceWatch = {
   /** Watches what could not be watched before. */

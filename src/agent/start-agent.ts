@@ -10,6 +10,7 @@ import type { AgentLog } from './agent-log'
 import type { AgentOptions } from './agent-options'
 import { viewInterface } from './build-view'
 import { openHolder } from './datapath-holder'
+import { keepPathPrefixes } from './path-prefix-keeper'
 import { newMemory, reconcile } from './reconcile'
 import { openReporter } from './report-status'
 
@@ -54,6 +55,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let isModeTold = false
   let told: ReadonlySet<string> = new Set()
 
+  const pathPrefixes = keepPathPrefixes(options, loop.wake)
   let cancelLook = (): void => {}
   const statuses = options.status.watch(() => {
     cancelLook()
@@ -99,8 +101,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (isResync) {
       resyncAt = now + resyncMs
       objects.refresh()
+      pathPrefixes.refresh()
       await reporter.isAsWritten()
     }
+    const hasPaths = pathPrefixes.settle(holder.datapath(), isResync)
     const done = reconcile({
       wanted,
       datapath: holder.datapath(),
@@ -124,7 +128,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     })
     statuses.refresh()
     noteMode()
-    const isReady = done.isReady && report.isWritten
+    const isReady = done.isReady && report.isWritten && hasPaths
     const times = [resyncAt, report.heartbeatAt, holder.nextTry(), isReady ? undefined : now + retryMs]
     return Math.min(...times.filter((time) => time !== undefined))
   }
@@ -159,7 +163,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     trouble: () =>
       holder.datapath() === undefined
         ? holder.why()
-        : (loop.trouble() ?? memory.lostPins ?? modeTrouble() ?? stepTrouble()),
+        : (loop.trouble() ?? memory.lostPins ?? modeTrouble() ?? pathPrefixes.trouble() ?? stepTrouble()),
     view: () => {
       const datapath = holder.datapath()
       const missed = (): void => {
@@ -175,6 +179,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     stop: async () => {
       objects.close()
       interfaces.close()
+      pathPrefixes.close()
       statuses.close()
       cancelLook()
       await loop.stop()

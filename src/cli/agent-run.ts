@@ -22,6 +22,7 @@ export type AgentFlags = BpffsOption & {
   readonly trafficPolicy?: boolean
   readonly role: 'node' | 'route-reflector'
   readonly pathMark?: PathMark
+  readonly pathPrefixes?: string
   readonly metricsListen: Listen
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
 }
@@ -48,6 +49,10 @@ export function addAgentRun(agent: Command, { io, end }: CommandContext): void {
     )
   addBpffsOption(agent)
     .option('--path-mark <mask>', 'the bits of a packet’s mark that hold its path class, such as 0x7000000', asMask)
+    .option(
+      '--path-prefixes <file>',
+      'the networks of each path class by VPC, for packets whose mark tells none; read again when it changes',
+    )
     .option('--metrics-listen <ip:port>', 'where metrics are served, or none (default: 127.0.0.1:9179)', asListen)
     .addOption(
       new Option('--log-level <level>', 'least important lines of the log')
@@ -126,12 +131,14 @@ function idleAgent(node: string): Agent {
 type Log = ReturnType<typeof import('#broker/log').openLog>
 
 async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }, log: Log): Promise<Agent> {
-  const { node, from = [], status, bpffs: folder, mode, pathMark } = flags
+  const { node, from = [], status, bpffs: folder, mode, pathMark, pathPrefixes } = flags
   await checkPaths(from, status)
+  if (pathPrefixes !== undefined) await checkPrefixes(pathPrefixes)
   const { startAgent } = await import('#agent/start-agent')
   const { systemClock } = await import('#agent/agent-clock')
   const { noStatus, statusFiles } = await import('#agent/status-sink')
   const { modeOfKernel, openKernelDatapath, watchInterfaces } = await import('#agent/kernel-datapath')
+  const { pathPrefixFile } = await import('#agent/path-prefix-keeper')
   const { watchFiles } = await import('#sources/watch-files')
   const { nativeOf } = await import('#kernel/faults')
   const faults = process.env.PORTOLAN_FAULTS ?? ''
@@ -145,6 +152,7 @@ async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }
     modeWithout: () => modeOfKernel(place),
     ...(mode !== undefined && { mode }),
     ...(pathMark !== undefined && { pathMark }),
+    ...(pathPrefixes !== undefined && { pathPrefixes: pathPrefixFile(pathPrefixes) }),
     interfaces: watchInterfaces(place, log),
     clock: systemClock,
     log,
@@ -168,6 +176,19 @@ async function checkPaths(from: readonly string[], status: string | undefined): 
       )
     }
   }
+}
+
+/** At the start a file that is wrong is a slip; one that is spoilt later is told, and what was read before counts on. */
+async function checkPrefixes(path: string): Promise<void> {
+  const { readText } = await import('#sources/read-text')
+  const { readPathPrefixes } = await import('#enforce/path-prefixes')
+  const { describeProblems } = await import('#compile/traffic-policy/compile-policy')
+  const reading = readPathPrefixes(await readText(path))
+  if (reading.kind === 'prefixes') return
+  throw new Failure(
+    'usage.bad-argument',
+    `--path-prefixes ${path} cannot be used:\n${describeProblems(reading.problems)}`,
+  )
 }
 
 async function serveMetrics(listen: Listen | undefined, { view, trouble }: Agent) {

@@ -4,9 +4,10 @@ import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
 import type { Finding } from '#base/finding'
 import { type Ip, printIp } from '#base/ip'
+import { printPrefix } from '#base/prefix'
 import { countOf, listOf } from '#base/text'
 import { type CompiledPolicy, compilePolicy, describeProblems } from '#compile/traffic-policy/compile-policy'
-import { type EntryProtocol, pathClasses } from '#compile/traffic-policy/entry'
+import { type Direction, type EntryProtocol, type PathClass, pathClasses } from '#compile/traffic-policy/entry'
 import { explainPacket, type PartialPacket } from '#compile/traffic-policy/explain-packet'
 import { keyOf } from '#model/meta'
 import type { TrafficPolicy } from '#model/traffic-policy'
@@ -23,6 +24,9 @@ type ExplainOptions = ObjectFlags & {
   readonly policy: string
   readonly namespace?: string
   readonly path?: (typeof pathWords)[number]
+  readonly pathPrefixes?: string
+  readonly vpc?: number
+  readonly direction?: Direction
   readonly src: Ip
   readonly dst: Ip
   readonly proto: EntryProtocol | number
@@ -59,7 +63,19 @@ export function addPolicyExplainWith(policy: Command, { io, end }: CommandContex
       'where a bare NAME is (default: the namespace of the context, else default)',
       asNamespace,
     )
-    .addOption(new Option('--path <class>', 'how the packet came; left out, unclassified').choices([...pathWords]))
+    .addOption(
+      new Option('--path <class>', 'how the packet came; left out, unclassified')
+        .choices([...pathWords])
+        .conflicts('pathPrefixes'),
+    )
+    .option('--path-prefixes <file>', 'the networks of each path class by VPC, as the agent reads them')
+    .option('--vpc <number>', 'the VPC of the interface, for --path-prefixes', asNumber(1, 0xffffffff))
+    .addOption(
+      new Option('--direction <direction>', 'whether --src or --dst is the far end, for --path-prefixes').choices([
+        'ingress',
+        'egress',
+      ]),
+    )
     .requiredOption('--src <ip>', 'source address, as the interface sees it', asIp)
     .requiredOption('--dst <ip>', 'destination address, as the interface sees it', asIp)
     .requiredOption('--proto <protocol>', 'tcp, udp, sctp, icmp, icmpv6, or a number', asProtocol)
@@ -94,7 +110,8 @@ function asProtocol(text: string): EntryProtocol | number {
 }
 
 async function runPolicyExplain(io: Io, options: ExplainOptions, parts: ExplainParts): Promise<ExitCode> {
-  const packet = packetOf(options)
+  const found = await findPath(options)
+  const packet = packetOf(options, found?.path)
   const { policy, findings } = await readPolicy(io, options)
   const { spec } = policy
   const name = keyOf(policy.meta)
@@ -110,7 +127,7 @@ async function runPolicyExplain(io: Io, options: ExplainOptions, parts: ExplainP
   close()
   const explanation: PolicyExplanation = {
     policy: name,
-    path: packet.path,
+    path: found === undefined ? packet.path : `${found.path} (${found.why})`,
     rules: spec.rules.map((rule) => rule.name),
     compiledEntries: compiled.entries.length,
     outcome,
@@ -133,7 +150,33 @@ function codeOf({ outcome }: PolicyExplanation): ExitCode {
   return verdicts.size > 1 ? 3 : verdicts.has('allow') ? 0 : 1
 }
 
-function packetOf(options: ExplainOptions): PartialPacket {
+type FoundPath = { readonly path: PathClass; readonly why: string }
+
+/** As the datapath finds it of a packet whose mark tells none. */
+async function findPath({ pathPrefixes, vpc, direction, src, dst }: ExplainOptions): Promise<FoundPath | undefined> {
+  if (pathPrefixes === undefined) {
+    const flag = vpc !== undefined ? '--vpc' : direction !== undefined ? '--direction' : undefined
+    if (flag !== undefined) throw usage(`${flag} is for --path-prefixes; add that with its file, or leave ${flag} out`)
+    return undefined
+  }
+  if (vpc === undefined || direction === undefined) {
+    throw usage(
+      '--path-prefixes gives a class by the interface’s VPC and the far end of the packet; add --vpc NUMBER and --direction ingress|egress',
+    )
+  }
+  const { readPathPrefixes, findPathPrefix } = await import('#enforce/path-prefixes')
+  const { readText } = await import('#sources/read-text')
+  const reading = readPathPrefixes(await readText(pathPrefixes))
+  if (reading.kind === 'refused') {
+    throw usage(`--path-prefixes ${pathPrefixes} cannot be used:\n${describeProblems(reading.problems)}`)
+  }
+  const remote = direction === 'ingress' ? src : dst
+  const found = findPathPrefix(reading.prefixes, vpc, remote)
+  if (found === undefined) return { path: pathClasses[0], why: `no network of VPC ${vpc} holds ${printIp(remote)}` }
+  return { path: found.path, why: `${printPrefix(found.prefix)} of VPC ${vpc}` }
+}
+
+function packetOf(options: ExplainOptions, found: PathClass | undefined): PartialPacket {
   const { src: source, dst: destination, proto: protocol, fragment = false } = options
   const { sport, dport, icmpType, icmpCode } = options
   if (source.family !== destination.family) {
@@ -162,7 +205,7 @@ function packetOf(options: ExplainOptions): PartialPacket {
     source,
     destination,
     protocol,
-    path: options.path ?? unclassified,
+    path: found ?? options.path ?? unclassified,
     ...(sport !== undefined && { sourcePort: sport }),
     ...(dport !== undefined && { destinationPort: dport }),
     ...(icmpType !== undefined && { icmpType }),

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
+import { parsePrefix } from '#base/prefix'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import { fallbackReasons } from '#compile/traffic-policy/reasons'
 import type { DatapathReading, DirectionReading } from '#kernel/read-datapath'
@@ -71,12 +72,19 @@ const ingress: DirectionReading = {
 
 const egress: DirectionReading = { counts: [], fallbacks: fallbacks({ policy_unavailable: 3n }) }
 
-function nodeOf(both: { ingress: DirectionReading; egress: DirectionReading }, name = 'web0'): OpenedNode {
-  const held = { slot: 1, token, name, index: 2, namespace: 3n, side: 'host' as const, vpc: 0 }
+function nodeOf(both: { ingress: DirectionReading; egress: DirectionReading }, name = 'web0', vpc = 0): OpenedNode {
+  const held = { slot: 1, token, name, index: 2, namespace: 3n, side: 'host' as const, vpc }
+  const network = (text: string) =>
+    parsePrefix(text)?.prefix ?? { ip: { family: 'ipv4' as const, words: [0] }, length: 0 }
   const datapath: DatapathReading = {
     interfaces: [held],
     isHere: () => true,
     direction: (_, direction) => both[direction],
+    pathPrefixes: () => [
+      { vpc: 7, prefix: network('10.0.0.0/8'), pathClass: 1 },
+      { vpc: 7, prefix: network('0.0.0.0/0'), pathClass: 2 },
+      { vpc: 8, prefix: network('192.0.2.0/24'), pathClass: 5 },
+    ],
     close: () => {},
   }
   return { mode: 'enforce', datapath }
@@ -132,14 +140,21 @@ ingress
   established     allow    4000
 
 egress
-  policy    none: there is no TrafficPolicy tenant/gone
+  policy    none: there is no TrafficPolicy tenant/gone; create it, or correct the reference
   status    Pending since 2026-10-15T12:00:00Z, for generation 3, heard of 2026-10-15T12:05:00Z: there is no TrafficPolicy tenant/gone
-  snapshot  none: every packet is denied as policy_unavailable
+  snapshot  none: every packet is denied as policy_unavailable; the policy and the status above say why
 
   WITHOUT A RULE      VERDICT  PACKETS
   policy_unavailable  deny     3
 `)
   expect(code).toBe(0)
+})
+
+test('the networks that give its packets a path class are those of the interface’s VPC', async () => {
+  const told = async (vpc: number) => (await show(objects(), nodeOf({ ingress, egress }, 'web0', vpc))).out
+  expect(await told(0)).not.toMatch(/^paths/m)
+  expect(await told(7)).toMatch(/^paths {7}by networks of VPC 7: 0\.0\.0\.0\/0 Internet, 10\.0\.0\.0\/8 Private$/m)
+  expect(await told(9)).toMatch(/^paths {7}by networks of VPC 9: none are set$/m)
 })
 
 test('75: after an edit that is not installed yet, rules by number', async () => {
@@ -199,11 +214,11 @@ test('an attachment that another node holds, or none, or nobody knows, is told a
   ])
   expect(await ask(objects().replace('node: n1, hostInterface', 'hostInterface'))).toEqual([
     1,
-    'VPCAttachment tenant/web-0 is on no node yet\n',
+    'VPCAttachment tenant/web-0 is on no node yet; whoever places the workload writes status.node\n',
   ])
   expect(await ask(objects().replaceAll('name: web-0}', 'name: web-1}'))).toEqual([
     1,
-    'there is no VPCAttachment and no EdgeAttachment tenant/web-0 in the input\n',
+    'there is no VPCAttachment and no EdgeAttachment tenant/web-0 in the input; it holds tenant/web-1\n',
   ])
 })
 

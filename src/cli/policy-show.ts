@@ -2,11 +2,13 @@
 import { hostname } from 'node:os'
 import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
+import { listOf } from '#base/text'
 import { compiledDefaultDenyAll, defaultDenyAll } from '#compile/traffic-policy/default-deny-all'
-import type { Direction } from '#compile/traffic-policy/entry'
+import { type Direction, pathClasses } from '#compile/traffic-policy/entry'
 import { ruleNameHash } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
 import { mergeStatuses } from '#enforce/merge-status'
+import { printPathPrefixes } from '#enforce/path-prefixes'
 import { findRow } from '#enforce/plan-node'
 import { type Wanted, type WantedInterface, wantedOfNode } from '#enforce/wanted-node'
 import type { NodeMode } from '#kernel/node-mode'
@@ -129,9 +131,17 @@ function attempt<T>(work: () => T): T | { readonly why: string } {
 function whereElse({ vpcAttachments, edgeAttachments }: Cluster, name: string, node: string): string {
   const found = [vpcAttachments.get(name), edgeAttachments.get(name)].filter((one) => one !== undefined)
   const [first] = found
-  if (first === undefined) return `there is no VPCAttachment and no EdgeAttachment ${name} in the input`
+  if (first === undefined) {
+    const known = [...vpcAttachments.keys(), ...edgeAttachments.keys()].sort()
+    const those =
+      known.length === 0
+        ? 'it holds none at all; check --from'
+        : `it holds ${listOf(known.slice(0, 8))}${known.length > 8 ? ' and more' : ''}`
+    return `there is no VPCAttachment and no EdgeAttachment ${name} in the input; ${those}`
+  }
   const holder = found.map(({ status }) => status?.node).find((one) => one !== undefined)
-  if (holder === undefined) return `${first.meta.kind} ${name} is on no node yet`
+  if (holder === undefined)
+    return `${first.meta.kind} ${name} is on no node yet; whoever places the workload writes status.node`
   return `${first.meta.kind} ${name} is on node ${holder}, and this is ${node}; ask there, or add --node ${holder} if this is it`
 }
 
@@ -162,6 +172,7 @@ function showAttachment(wanted: WantedInterface, context: Context): ShownAttachm
     node,
     interface: device,
     vpc,
+    pathPrefixes: 'why' in datapath || typeof row === 'string' ? null : showPaths(row.vpc, datapath),
     mode,
     unread: 'why' in datapath ? datapath.why : null,
     chosenBy,
@@ -170,16 +181,28 @@ function showAttachment(wanted: WantedInterface, context: Context): ShownAttachm
 }
 
 function findHere({ interface: name, takenBy }: WantedInterface, datapath: DatapathReading) {
-  if (takenBy !== undefined) return `none: the interface is that of ${takenBy}`
+  if (takenBy !== undefined)
+    return `none: the interface is that of ${takenBy}; ask for that one, or correct status.hostInterface of one of them`
   const rows = datapath.interfaces.map((held) => ({ ...held, isHere: datapath.isHere(held) }))
   return findRow(name, rows)
 }
 
+/** Undefined classes are those of a newer version. */
+function showPaths(vpc: number, datapath: DatapathReading): string | null {
+  if (vpc === 0) return null
+  const own = datapath.pathPrefixes().flatMap(({ pathClass, ...one }) => {
+    const path = pathClasses[pathClass]
+    return one.vpc === vpc && path !== undefined ? [{ ...one, path }] : []
+  })
+  return `by networks of VPC ${vpc}: ${own.length === 0 ? 'none are set' : printPathPrefixes(own)}`
+}
+
 function whyNone(row: string | object, reading: DirectionReading | undefined): string {
   if (reading === undefined) return typeof row === 'string' ? row : 'unknown'
-  if (reading.bound === undefined) return 'none: every packet is denied as policy_unavailable'
+  if (reading.bound === undefined)
+    return 'none: every packet is denied as policy_unavailable; the policy and the status above say why'
   return reading.bound.snapshot === undefined
-    ? 'bound, and it cannot be read: its pin is lost, or a newer version wrote it'
+    ? 'bound, and it cannot be read: its pin is lost, or a newer version wrote it; a running agent publishes it anew within five minutes'
     : 'bound, and made for an earlier lifetime of the interface; the agent publishes anew'
 }
 

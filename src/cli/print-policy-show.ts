@@ -54,6 +54,8 @@ export type ShownAttachment = {
   readonly node: string
   readonly interface: string
   readonly vpc: string
+  /** By which networks its packets get a path class; null where they cannot be read or it is of no VPC. */
+  readonly pathPrefixes: string | null
   readonly mode: string
   /** Why the datapath was not read; null where it was. */
   readonly unread: string | null
@@ -77,6 +79,7 @@ function printAttachment(shown: ShownAttachment): string {
       ['node', shown.node],
       ['interface', shown.interface === '' ? '-' : shown.interface],
       ['vpc', shown.vpc === '' ? '-' : shown.vpc],
+      ...(shown.pathPrefixes === null ? [] : [['paths', shown.pathPrefixes] as const]),
       ['mode', shown.mode],
       ...(shown.unread === null ? [] : [['datapath', `not read: ${shown.unread}`] as const]),
       ['chosen by', shown.chosenBy],

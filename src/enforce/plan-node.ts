@@ -90,7 +90,7 @@ function planInterface(wanted: WantedInterface, facts: NodeFacts): PlannedInterf
 }
 
 /** The agent's own network namespace first: names repeat in others. */
-export function findRow(name: string | undefined, rows: readonly NodeRow[]): NodeRow | string {
+export function findRow<Row extends NodeRow>(name: string | undefined, rows: readonly Row[]): Row | string {
   if (name === undefined)
     return 'the attachment names no interface yet; whoever makes the interface writes its name into status.hostInterface'
   const named = rows.filter((row) => row.name === name)

@@ -1,12 +1,10 @@
 /** The datapath of one node: interfaces held, snapshots published, mode, counters and denials. */
 import { Failure } from '#base/failure'
-import type { Prefix } from '#base/prefix'
 import {
   configLayout,
   type DatapathSizes,
   type EnforcedMode,
   eventBudgetLayout,
-  prefixKeyLayout,
   usualSizes,
 } from '#compile/traffic-policy/datapath-maps'
 import type { Direction } from '#compile/traffic-policy/entry'
@@ -25,9 +23,10 @@ import { ensurePrograms, notePrograms } from './datapath-programs'
 import { type Publisher, publisherOf } from './datapath-publisher'
 import { isModeChosen, makeFolders, openTables, readMode, writeConfig, writeMode } from './datapath-tables'
 import { closeAttachments, type HeldAttachments, holdAttachments, noAttachments } from './held-attachments'
-import { type BpfMap, closeMap, lookUp, numberKey, rowSize, update } from './maps'
+import { type BpfMap, closeMap, lookUp, numberKey, rowSize } from './maps'
 import { loadNative, type Native } from './native'
 import { inheritMode, lockOlder, type OlderVersions } from './older-versions'
+import { type PrefixRow, setPathPrefixes } from './path-prefixes'
 import { openPinPlace, type PinPlace } from './pin-place'
 import { type Restored, restorePins } from './restore-pins'
 import { openRing } from './ring-buffer'
@@ -64,8 +63,8 @@ export type Datapath = Attacher &
     /** False while the mode is the one that every new datapath has. */
     readonly isModeChosen: () => boolean
     readonly setPathMark: (mark: { readonly mask: number; readonly shift: number }) => void
-    /** `pathClass` is a position in `pathClasses`. */
-    readonly setPathPrefix: (vpc: number, prefix: Prefix, pathClass: number) => void
+    /** All of them: networks that are not among these go. Tells how many rows were written or removed. */
+    readonly setPathPrefixes: (prefixes: readonly PrefixRow[]) => number
     readonly readRule: (row: number) => Count | undefined
     readonly readFallbacks: (slot: number, direction: Direction) => FallbackCounts | undefined
     /** Calls `take` with each denial since the last call. */
@@ -158,8 +157,7 @@ function openLocked(options: DatapathOptions, { place, older }: Locks): Datapath
           row.writeUInt32LE(shift, configLayout.markShift)
         }),
       ),
-    setPathPrefix: (vpc, prefix, pathClass) =>
-      update(bpf, tables.prefixes, printPrefixKey(vpc, prefix), numberKey(pathClass), 'write prefix'),
+    setPathPrefixes: (prefixes) => setPathPrefixes(bpf, tables.prefixes, prefixes),
     readRule: (row) => readCount(bpf, tables, row),
     readFallbacks: (slot, direction) => readFallbacks(bpf, tables, slot, direction),
     readDenials: (take) =>
@@ -231,15 +229,6 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
       return gone
     })
   return { bpf, tables, folders, attacher, detachGone, alone }
-}
-
-function printPrefixKey(vpc: number, prefix: Prefix): Buffer {
-  const key = Buffer.alloc(prefixKeyLayout.size)
-  key.writeUInt32LE(64 + prefix.length, prefixKeyLayout.length)
-  key.writeUInt32LE(vpc, prefixKeyLayout.vpc)
-  key.writeUInt32LE(prefix.ip.family === 'ipv4' ? 4 : 6, prefixKeyLayout.family)
-  for (const [index, word] of prefix.ip.words.entries()) key.writeUInt32BE(word, prefixKeyLayout.address + 4 * index)
-  return key
 }
 
 function readLost(bpf: ReturnType<typeof openBpf>, map: BpfMap): bigint {

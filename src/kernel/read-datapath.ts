@@ -15,12 +15,14 @@ import { type Folders, foldersOf, type Tables } from './datapath-tables'
 import { type BpfMap, closeMap, lookUp, numberKey, readMapShape } from './maps'
 import { loadNative, type Native } from './native'
 import { namespaceInode, ownNamespace } from './network-namespace'
+import { type PrefixRow, readPathPrefixes } from './path-prefixes'
 
 export type DatapathReading = {
   readonly interfaces: readonly HeldInterface[]
   /** In this process's own network namespace. */
   readonly isHere: (held: HeldInterface) => boolean
   readonly direction: (slot: number, direction: Direction) => DirectionReading
+  readonly pathPrefixes: () => readonly PrefixRow[]
   readonly close: () => void
 }
 
@@ -43,6 +45,7 @@ export function readDatapath({ folder, native = loadNative() }: { folder: string
     interfaces: listHeld({ bpf, tables }),
     isHere: ({ namespace }) => namespace === own,
     direction: (slot, direction) => readDirection({ bpf, folders, tables }, slot, direction),
+    pathPrefixes: () => readPathPrefixes(bpf, tables.prefixes),
     close() {
       for (const map of Object.values(tables)) closeMap(map)
     },

@@ -21,7 +21,7 @@ const nameSchema = {
   maxLength: 63,
 } as const
 
-const cidrRule: ValidationRule = {
+export const cidrRule: ValidationRule = {
   cel: 'isCIDR(self) && cidr(self) == cidr(self).masked()',
   message: 'must be a network as ADDRESS/LENGTH without host bits; IPv4-mapped IPv6 is refused',
   hint: 'write the network address, such as 10.0.0.0/8',

@@ -226,6 +226,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
       mode: () => mode,
       setMode: kernel.setMode,
       setPathMark: () => {},
+      setPathPrefixes: ({ length }) => length,
       readRule: (row) => (row < counterRows ? { hits: BigInt(hits.get(row) ?? 0), bytes: 0n } : undefined),
       readFallbacks: (slot, direction) =>
         Object.fromEntries(
