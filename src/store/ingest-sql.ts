@@ -35,7 +35,7 @@ const sentRows = `select generate_series(1, cardinality($1::uuid[])) as place, $
 
 /**
  * Parameters: fourteen lists of equal length, one element a row, then the batch's key or null, the time of now in microseconds,
- * the bad rows as JSON, and whether the keys of the rows written are wanted.
+ * the bad rows as JSON, whether the keys of the rows written are wanted, and the digest of the batch that the key stands for.
  *
  * Rows are written in the order of their keys, so that two batches that share rows wait for each other and do not deadlock.
  */
@@ -91,7 +91,7 @@ with replay as (
   select count(*) filter (where not is_repeated) as stored, (select count(*) from keyed) as arrived from written
 ), remembered as (
   insert into ingest_batches (batch_key, answer, stored_at)
-  select $15::text, jsonb_build_object('stored', c.stored, 'merged', c.arrived - c.stored, 'bad', $17::jsonb),
+  select $15::text, jsonb_build_object('stored', c.stored, 'merged', c.arrived - c.stored, 'bad', $17::jsonb, 'digest', $19::text),
     timestamptz 'epoch' + $16::int8 * interval '1 microsecond'
   from counted c where $15::text is not null and not exists (select from replay)
 )

@@ -1,6 +1,7 @@
 /** Stores a batch of flows: bad rows are named, the others stored once, whatever else happens at the same time. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Failure } from '#base/failure'
 import { addressRange, canonicalAddress } from '#flows/address'
 import { checkFlow } from '#flows/check-flow'
 import type { BadRow, IncomingFlow } from '#flows/flow'
@@ -8,21 +9,28 @@ import { type Instant, printDay } from '#flows/instant'
 import { errorCode, isBadValue, isWorthRetrying } from './database-failure'
 import { arrayText, type Engine, type Session, type Statement } from './engine'
 import { ingestText } from './ingest-sql'
+import { hashUuid } from './name-sets'
 import { ensureDays } from './partitions'
 import type { FlowBatch, IngestAnswer, IngestLimits } from './store'
 
 /** A row of a batch with its place there. */
 type Placed = { readonly index: number; readonly flow: IncomingFlow }
 
-/** `wantsKeys`: somebody listens, so the keys of what was written are wanted too. */
-type Settings = { readonly key: string | null; readonly now: Instant; readonly wantsKeys: boolean }
+/** `digest` is of all rows, whatever became of them. `wantsKeys`: somebody listens, so the keys of what was written are wanted too. */
+type Settings = {
+  readonly key: string | null
+  readonly digest: string | null
+  readonly now: Instant
+  readonly wantsKeys: boolean
+}
 
 type Written = IngestAnswer & { readonly keys: readonly string[] }
 
 type Counts = {
   readonly stored: number
   readonly merged: number
-  readonly replay: Omit<IngestAnswer, 'isReplay'> | null
+  /** Answers of before digests were kept have none. */
+  readonly replay: (Omit<IngestAnswer, 'isReplay'> & { readonly digest?: string }) | null
   readonly written: readonly string[] | null
 }
 
@@ -31,7 +39,8 @@ const mostTries = 8
 
 export async function ingest(engine: Engine, batch: FlowBatch, wantsKeys: boolean): Promise<Written> {
   const { good, bad } = sort(batch)
-  const settings: Settings = { key: batch.idempotencyKey ?? null, now: batch.now, wantsKeys }
+  const key = batch.idempotencyKey ?? null
+  const settings: Settings = { key, digest: key === null ? null : digestOf(batch.rows), now: batch.now, wantsKeys }
   return retried(engine, good, async () => {
     try {
       return await storeAll(engine, good, settings, bad)
@@ -40,6 +49,11 @@ export async function ingest(engine: Engine, batch: FlowBatch, wantsKeys: boolea
       return await storeOneByOne(engine, good, settings, bad)
     }
   })
+}
+
+/** What makes two batches the same: an id that a client makes anew for each try does not tell them apart. */
+function digestOf(rows: readonly IncomingFlow[]): string {
+  return hashUuid(JSON.stringify(rows.map(({ id: _id, ...row }) => row)))
 }
 
 function sort(batch: FlowBatch): { readonly good: readonly Placed[]; readonly bad: readonly BadRow[] } {
@@ -76,8 +90,17 @@ async function storeAll(
 ): Promise<Written> {
   const { rows } = await session.query<Counts>(statementFor(good, settings, bad))
   const [counts] = rows
-  if (counts?.replay != null) return { ...counts.replay, isReplay: true, keys: [] }
+  if (counts?.replay != null) return replayed(counts.replay, settings)
   return { stored: counts?.stored ?? 0, merged: counts?.merged ?? 0, bad, isReplay: false, keys: counts?.written ?? [] }
+}
+
+/** Another batch under a key that is taken would be lost if it got the first one's answer. */
+function replayed({ digest, ...answer }: NonNullable<Counts['replay']>, settings: Settings): Written {
+  if (digest === undefined || digest === settings.digest) return { ...answer, isReplay: true, keys: [] }
+  throw new Failure(
+    'usage.bad-argument',
+    `the Idempotency-Key ${settings.key} was used for another batch, and nothing was stored; give each batch a key of its own`,
+  )
 }
 
 /** Something passed the checks that the database will not take: halves are tried until the row is found, in one transaction. */
@@ -95,7 +118,7 @@ function storeOneByOne(
       await session.query({
         text: `insert into ingest_batches (batch_key, answer, stored_at)
           values ($1, $2::jsonb, timestamptz 'epoch' + $3::int8 * interval '1 microsecond')`,
-        values: [settings.key, JSON.stringify(answer), settings.now],
+        values: [settings.key, JSON.stringify({ ...answer, digest: settings.digest }), settings.now],
       })
     }
     return { ...answer, isReplay: false, keys: found.keys }
@@ -157,6 +180,7 @@ function statementFor(placed: readonly Placed[], settings: Settings, bad: readon
       settings.now,
       JSON.stringify(bad),
       settings.wantsKeys,
+      settings.digest,
     ],
   }
 }

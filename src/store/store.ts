@@ -71,7 +71,7 @@ export type Store = {
 
 export type FlowBatch = {
   readonly rows: readonly IncomingFlow[]
-  /** The same key with any rows answers what the first answered, and stores nothing. */
+  /** The same key with the same rows answers what the first answered, and stores nothing; with others it is refused. */
   readonly idempotencyKey?: string
   readonly now: Instant
   readonly limits?: Partial<IngestLimits>

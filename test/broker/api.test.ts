@@ -202,6 +202,11 @@ describeBroker({ settings: { flowRetentionDays: 3650 } }, (broker) => {
     expect([again.status, await again.json(), again.headers.get('Idempotent-Replay')]).toEqual([200, 3, 'true'])
     const { items } = await broker().read<{ items: { hits: number }[] }>('/api/v1/flows?pod=db/p52')
     expect(items.map(({ hits }) => hits)).toEqual([1, 1, 1])
+    const other = await broker().post('/pod/traffic/batch', rows.slice(1), key)
+    expect([other.status, await other.json()]).toMatchObject([
+      400,
+      { code: 'bad-request', detail: expect.stringContaining('was used for another batch') },
+    ])
     expect(await broker().send('/pod/traffic/batch', rows)).toBe(0)
   })
 

@@ -61,8 +61,22 @@ describeStores('deduplication', (opened) => {
       [1, 'pod_name'],
       [2, 'time_stamp'],
     ])
-    expect(await ingest(store, [egress('10.0.1.9', noon)], batch)).toEqual({ ...answer, isReplay: true })
+    expect(await ingest(store, rows, batch)).toEqual({ ...answer, isReplay: true })
     expect(await allFlows(store)).toHaveLength(2)
+  })
+
+  test('a key stands for one batch, however late or with which ids it is repeated: another one is refused, and not lost unseen', async () => {
+    const { store } = opened()
+    const batch = { idempotencyKey: 'once', limits: { futureSeconds: 0 } }
+    const rows = [egress('10.0.1.1', noon), egress('10.0.1.2', noon + second)]
+    const answer = await ingest(store, rows, batch)
+    expect(answer).toMatchObject({ stored: 1, bad: [{ index: 1 }] })
+    const again = rows.map((row) => ({ ...row, id: '00000000-0000-4000-8000-000000000001' }))
+    expect(await ingest(store, again, { ...batch, now: noon + day })).toEqual({ ...answer, isReplay: true })
+    await expect(ingest(store, [egress('10.0.1.9', noon)], batch)).rejects.toThrow(
+      /Idempotency-Key once was used for another batch, and nothing was stored/,
+    )
+    expect(await allFlows(store)).toHaveLength(1)
   })
 
   test('a value that only the database finds wrong spoils its own row alone', async () => {
