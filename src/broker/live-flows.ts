@@ -1,4 +1,5 @@
 /** Flows as they arrive, at this broker or another on the same database, offered to whoever listens. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FlowFilter } from '#flows/filter'
 import type { StoredFlow } from '#flows/flow'
 import { matchesFlow } from '#flows/matches-flow'
@@ -20,15 +21,21 @@ export type LiveFlows = {
   readonly end: () => Promise<void>
 }
 
+/** A socket writes what it was given when the turn is over: more at once would look like a client that does not read. */
+const flowsATurn = 16
+
 /** The store is listened to only while somebody wants to know: telling costs it a read of each batch. */
 export function buildLiveFlows(listen: Store['listen']): LiveFlows {
   const listeners = new Set<FlowListener>()
   let hearing: Promise<() => Promise<void>> | undefined
-  const offer = ({ flows, missed }: StoreEvent): void => {
-    for (const listener of listeners) {
-      for (const flow of flows) if (matchesFlow(listener.filter, flow)) listener.take(flow)
-      if (missed > 0) listener.miss(missed)
+  const offer = async ({ flows, missed }: StoreEvent): Promise<void> => {
+    for (let start = 0; start < flows.length; start += flowsATurn) {
+      if (start > 0) await nextTurn()
+      for (const flow of flows.slice(start, start + flowsATurn)) {
+        for (const listener of listeners) if (matchesFlow(listener.filter, flow)) listener.take(flow)
+      }
     }
+    if (missed > 0) for (const listener of listeners) listener.miss(missed)
   }
   const stopHearing = async (): Promise<void> => {
     const stop = hearing

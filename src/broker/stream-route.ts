@@ -76,7 +76,7 @@ async function follow(broker: Broker, reply: FastifyReply, filter: FlowFilter): 
       sendFlow(broker, stream, flow)
     }
     const tell = tellOnce(broker, stream, told)
-    gate.open(stream, tell)
+    await gate.open(stream, tell)
     if (store.engine === 'postgres') catchUp(broker, stream, { recent, tell, done: () => told.clear() })
     else told.clear()
   } catch (error) {
@@ -107,7 +107,7 @@ function catchUp({ store, clock, log }: Broker, stream: EventStream, { recent, t
   clock.after(catchUpMs, () => {
     if (!stream.isOpen()) return
     takeRows(store.streamFlows(recent), mostReplayed)
-      .then((rows) => rows.toReversed().forEach(tell))
+      .then((rows) => tellAll(stream, rows.toReversed(), tell))
       .catch((error: unknown) =>
         log.warn({ err: error }, 'a live stream may lack what other brokers stored as it began'),
       )
@@ -115,9 +115,17 @@ function catchUp({ store, clock, log }: Broker, stream: EventStream, { recent, t
   })
 }
 
+/** No faster than the client reads. */
+async function tellAll(stream: EventStream, flows: readonly StoredFlow[], tell: Tell): Promise<void> {
+  for (const flow of flows) {
+    if (!(await stream.drain())) return
+    tell(flow)
+  }
+}
+
 type Gate = {
   readonly listener: Pick<FlowListener, 'take' | 'miss' | 'end'>
-  readonly open: (stream: EventStream, tell: Tell) => void
+  readonly open: (stream: EventStream, tell: Tell) => Promise<void>
 }
 
 /** Holds what arrives until what was there before has been told. */
@@ -138,8 +146,8 @@ function buildGate(): Gate {
       },
       end: () => through?.stream.close(),
     },
-    open: (stream, tell) => {
-      waiting.splice(0).forEach(tell)
+    open: async (stream, tell) => {
+      while (waiting.length > 0) await tellAll(stream, waiting.splice(0), tell)
       if (missed > 0) stream.send({ name: 'missed', data: { flows: missed } })
       through = { stream, tell }
     },

@@ -5,11 +5,14 @@ import { listenerName, openListener } from './postgres-engine'
 import { flowsByKeys } from './read-flows'
 import type { StoreEvent } from './store'
 
+/** The next event waits until this one has been taken. */
+type Listener = (event: StoreEvent) => void | Promise<void>
+
 export type LiveEvents = {
   /** Whether anybody, here or elsewhere, wants to know what a batch wrote. */
   readonly isWanted: () => boolean
   readonly publish: (keys: readonly string[]) => void
-  readonly listen: (onEvent: (event: StoreEvent) => void) => Promise<() => Promise<void>>
+  readonly listen: (onEvent: Listener) => Promise<() => Promise<void>>
   readonly close: () => Promise<void>
 }
 
@@ -25,7 +28,7 @@ type Message = { readonly from: string; readonly day: string; readonly keys: str
 /** `database` is the URL of a PostgreSQL that other brokers may share. */
 export function makeLiveEvents(engine: Engine, database?: string): LiveEvents {
   const self = randomUUID()
-  const listeners = new Set<(event: StoreEvent) => void>()
+  const listeners = new Set<Listener>()
   const deliver = makeDelivery(engine, listeners)
   const presence = makePresence(engine, database)
   const hearing = makeHearing(database, (text) => {
@@ -49,7 +52,7 @@ export function makeLiveEvents(engine: Engine, database?: string): LiveEvents {
 /** One read at a time; while it runs, at most `mostKeys` wait for the next. */
 function makeDelivery(
   engine: Engine,
-  listeners: ReadonlySet<(event: StoreEvent) => void>,
+  listeners: ReadonlySet<Listener>,
 ): (keys: readonly string[], missed: number) => void {
   let waiting: string[] = []
   let missedSoFar = 0
@@ -66,7 +69,7 @@ function makeDelivery(
         flows: flows ?? [],
         missed: missed + (flows === undefined ? keys.length : 0),
       }
-      for (const listener of listeners) listener(event)
+      for (const listener of listeners) await listener(event)
     }
     isReading = false
   }

@@ -59,8 +59,8 @@ export type Store = {
   readonly verdicts: (query: VerdictQuery, limit: number) => Promise<readonly StoredVerdict[]>
   readonly audit: AuditStore
   readonly passes: StorePasses
-  /** Live events, of this broker and of others on the same database; the answer ends it. */
-  readonly listen: (onEvent: (event: StoreEvent) => void) => Promise<() => Promise<void>>
+  /** Live events, of this broker and of others on the same database, one after the other; the answer ends it. */
+  readonly listen: (onEvent: (event: StoreEvent) => void | Promise<void>) => Promise<() => Promise<void>>
   /** Never throws; `waitMillis` bounds how long it may take (500 when absent). */
   readonly health: (waitMillis?: number) => Promise<StoreHealth>
   readonly poolGauges: () => { readonly idle: number; readonly waiting: number; readonly max: number }

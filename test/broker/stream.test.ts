@@ -130,6 +130,17 @@ describeBroker({ settings: { streamBufferBytes: 65_536, maxStreams: 3 } }, (brok
     await stream.close()
   })
 
+  test('a client that reads is told every flow of a batch, however many come at once', async () => {
+    const stream = await openStream(broker(), '/api/v1/flows/stream?pod=db/burst')
+    const rows = Array.from({ length: 1500 }, (_, index) =>
+      flowPost({ pod: 'burst', peer: '203.0.113.73', port: String(index + 1), time: '2026-09-10T11:59:00' }),
+    )
+    expect(await broker().send('/pod/traffic/batch', rows)).toBe(1500)
+    while (stream.received().length < 1500 && (await streamsOf(broker())) > 0) await sleep(20)
+    expect(stream.received().map(({ event }) => event)).toEqual(Array(1500).fill('flow'))
+    await stream.close()
+  })
+
   test('a client that comes back is told what it missed, from the last event’s id or from since', async () => {
     const time = '2026-09-10T12:00:10'
     await broker().send('/pod/traffic/batch', [flowPost({ pod: 'missed', peer: '203.0.113.71', time })])
@@ -195,6 +206,7 @@ async function openStream(broker: TestBroker, path: string, headers: Record<stri
     }
   })().catch(() => {})
   return {
+    received: (): readonly EventSourceMessage[] => events,
     next: async (name: string): Promise<EventSourceMessage> => {
       for (;;) {
         const at = events.findIndex((event) => event.event === name)
