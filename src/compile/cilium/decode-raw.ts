@@ -40,6 +40,7 @@ export type RawMap = {
   readonly bad: readonly RawRow[]
   readonly endpoint?: number
   readonly family?: 'ipv4' | 'ipv6'
+  readonly era?: string
 }
 
 /** Undefined for a map that is not compared. Slots of services name backends by number, which their map translates. */
@@ -61,7 +62,22 @@ export function decodeRaw(
     return decoded === undefined ? [] : [{ ...decoded, origin: row.origin }]
   })
   const endpoint = decoder.kind === 'policy' ? Number(/(\d+)$/.exec(name)?.[1]) : undefined
-  return { kind: decoder.kind, rows: found, bad, ...ofFamily, ...(endpoint !== undefined && { endpoint }) }
+  const era = eraOf(name, rows[0]?.value.length)
+  return {
+    kind: decoder.kind,
+    rows: found,
+    bad,
+    ...ofFamily,
+    ...(endpoint !== undefined && { endpoint }),
+    ...(era !== undefined && { era }),
+  }
+}
+
+/** Values of policy maps have changed with every version. */
+function eraOf(name: string, size: number | undefined): string | undefined {
+  if (!name.startsWith('cilium_policy_') || size === undefined) return undefined
+  if (size === 12) return name.startsWith('cilium_policy_v3_') ? '1.19' : '1.18'
+  return size === 24 ? '1.16' : size === 8 ? '1.17' : undefined
 }
 
 /** Addresses and ports by the numbers of backends. */

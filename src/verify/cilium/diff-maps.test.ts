@@ -214,6 +214,19 @@ test('a dump of another version is told, and compared all the same', () => {
   expect(raw.texts.map((one) => one.split(' ')[1])).toEqual(['10.244.2.0/24'])
 })
 
+test.each(ciliumVersions)('a policy map as bytes tells that it is of %s', (version) => {
+  const asked = askMaps([], { version })
+  const files = asked.dumped
+    .filter(({ layout }) => layout.name.startsWith('cilium_policy_') && layout.name !== 'cilium_policystats')
+    .map((map) => ({ file: map.layout.name, text: printMapRaw(map) }))
+  const { maps } = parseDump(files)
+  expect(maps.map(({ kind, era }) => [kind, era])).toEqual(files.map(() => ['policy', version]))
+  const { world } = askMaps([]).maps
+  const { findings } = diffMaps(world.cluster, maps, { node: 'node-a', slices: world.slices })
+  const told = findings.filter(({ code }) => code === 'maps-diff.other-version').map(({ hint }) => hint)
+  expect(told).toEqual(version === '1.18' ? [] : [`add --cilium ${version}`])
+})
+
 test('bytes of a size that no version has are told', () => {
   const { reading } = changed('cilium_lxc', (text) => text.replaceAll(/ 00$/gm, ''), printMapRaw)
   expect(reading.map(({ code }) => code)).toEqual(['maps.dump-bad-row'])
