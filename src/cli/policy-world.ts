@@ -13,6 +13,7 @@ import { type PolicyWorld, preparePolicies } from '#trace/policy/world'
 import { noteSemantics } from '#verify/policy/note-semantics'
 import type { Io } from './io'
 import { type ClusterInput, readClusterInput } from './read-inputs'
+import { ciliumAgents } from './read-inputs-kinds'
 import type { ObjectFlags, ObjectsWanted } from './read-inputs-objects'
 
 export type PolicyWorldOptions = {
@@ -57,7 +58,8 @@ export async function readPolicyWorld(
   asked: Pick<ObjectsWanted, 'command' | 'beside'>,
 ): Promise<WorldInput> {
   checkSemantics(options)
-  const wanted = { ...asked, spared: others[options.semantics] }
+  const without = options.semantics === 'k8s' ? [...ciliumAgents, 'ConfigMap/cilium-config'] : []
+  const wanted = { ...asked, spared: others[options.semantics], without }
   const input = await readClusterInput(io, { ...options, slices: 'computed' }, wanted)
   const { cluster, findings } = input
   const semantics = await readSemantics(io, cluster, options)

@@ -1,7 +1,7 @@
 /** Which kinds each command reads from a live cluster: no more than its answer rests on. */
 
 /**
- * Without what is needed there is no answer: it is unknown. What helps is told when it cannot be read, and the answer is
+ * `ConfigMap/NAME` is one object of a kind that may hold anything. Without what is needed there is no answer: it is unknown. What helps is told when it cannot be read, and the answer is
  * given without it.
  */
 export type KindNeeds = { readonly needed: readonly string[]; readonly helpful: readonly string[] }
@@ -30,14 +30,17 @@ const slices = ['Service', 'Pod', 'EndpointSlice', 'Endpoints']
 const workloads = ['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob']
 const tiers = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy']
 const ciliumPolicies = ['CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy', 'CiliumCIDRGroup']
-const ciliumAgents = ['CiliumIdentity', 'CiliumEndpoint', 'CiliumEndpointSlice', 'CiliumNode']
+/** What only Cilium's semantics ask. */
+export const ciliumAgents = ['CiliumIdentity', 'CiliumEndpoint', 'CiliumEndpointSlice', 'CiliumNode']
 const ciliumRoutes = ['CiliumEgressGatewayPolicy', 'CiliumLocalRedirectPolicy']
 const traffic = ['TrafficPolicy', 'TrafficPolicyBinding', 'VPCAttachment', 'EdgeService', 'EdgeAttachment']
 
-const nodeRules: KindNeeds = { needed: [...slices, 'Node'], helpful: ['ConfigMap'] }
+const dnsSettings = ['ConfigMap/coredns', 'ConfigMap/coredns-custom']
+
+const nodeRules: KindNeeds = { needed: [...slices, 'Node'], helpful: ['ConfigMap/kube-proxy'] }
 const policies: KindNeeds = {
   needed: ['Namespace', 'Node', ...slices, 'NetworkPolicy', ...tiers, ...ciliumPolicies],
-  helpful: [...workloads, ...ciliumAgents, 'ConfigMap'],
+  helpful: [...workloads, ...ciliumAgents, 'ConfigMap/cilium-config'],
 }
 const everyNode: KindNeeds = {
   needed: [
@@ -48,9 +51,10 @@ const everyNode: KindNeeds = {
     ...ciliumPolicies,
     ...ciliumAgents,
     ...ciliumRoutes,
-    'ConfigMap',
+    'ConfigMap/cilium-config',
+    'ConfigMap/ip-masq-agent',
   ],
-  helpful: [...tiers, ...workloads],
+  helpful: [...tiers, ...workloads, 'ConfigMap/kube-proxy'],
 }
 
 export const commandKinds: Readonly<Record<ClusterCommand, KindNeeds>> = {
@@ -60,9 +64,19 @@ export const commandKinds: Readonly<Record<ClusterCommand, KindNeeds>> = {
   trace: nodeRules,
   explain: {
     needed: [...slices, 'Node'],
-    helpful: ['Namespace', ...workloads, 'NetworkPolicy', ...tiers, ...ciliumPolicies, 'ConfigMap', ...traffic],
+    helpful: [
+      'Namespace',
+      ...workloads,
+      'NetworkPolicy',
+      ...tiers,
+      ...ciliumPolicies,
+      'ConfigMap/kube-proxy',
+      'ConfigMap/cilium-config',
+      ...dnsSettings,
+      ...traffic,
+    ],
   },
-  dns: { needed: ['Namespace', ...slices], helpful: ['Node', 'ConfigMap'] },
+  dns: { needed: ['Namespace', ...slices], helpful: ['Node', ...dnsSettings] },
   'resolv-conf': { needed: ['Service', 'Pod'], helpful: [] },
   'policy eval': policies,
   'policy matrix': policies,

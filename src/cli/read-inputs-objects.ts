@@ -17,6 +17,8 @@ export type ObjectsWanted = {
   readonly onlyNamespace?: (usual: string) => string | undefined
   /** What this call of the command can do without, of what the command needs. */
   readonly spared?: readonly string[]
+  /** What it does not ask for at all. */
+  readonly without?: readonly string[]
   /** Files whose objects count beside those of the cluster. */
   readonly beside?: readonly string[]
 }
@@ -68,18 +70,23 @@ export function noObjects(): Failure {
 
 async function readCluster(io: Io, chosen: ChosenCluster, wanted: ObjectsWanted): Promise<Objects> {
   const { needed, helpful } = commandKinds[wanted.command]
-  const { spared = [], beside = [] } = wanted
+  const { spared = [], without = [], beside = [] } = wanted
   const say = (text: string): void => io.err(`${text}\n`)
   const namespace = wanted.onlyNamespace?.(chosen.namespace)
   // The reader of clusters loads a library that takes a second.
   const { readLiveCluster } = await import('#sources/cluster-read')
   const { cluster, findings, unread } = await readLiveCluster(
     chosen,
-    { kinds: [...needed, ...helpful], ...(namespace !== undefined && { namespace }) },
+    {
+      kinds: [...needed, ...helpful].filter((kind) => !without.includes(kind)),
+      ...(namespace !== undefined && { namespace }),
+    },
     { environment: process.env, say, beside: beside.map((path) => sourceAt(path, { stdin: io.stdin, say })) },
   )
   const told = unread.map(({ finding }) => finding)
-  const missing = unread.filter(({ kind }) => needed.includes(kind) && !spared.includes(kind))
+  const missing = unread.filter(
+    ({ kind }) => needed.some((one) => one.split('/')[0] === kind) && !spared.includes(kind),
+  )
   if (missing.length > 0) {
     printFindings(io, told)
     const kinds = [...new Set(missing.map(({ kind }) => kind))]

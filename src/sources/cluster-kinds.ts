@@ -41,6 +41,16 @@ export const clusterKinds: ReadonlyMap<string, ClusterKind> = new Map(
   ]),
 )
 
+/** By kind, or `Kind/name` for those objects of it alone. Nothing for a kind that is not read. */
+export function kindsNamed(wanted: readonly string[]): readonly ClusterKind[] {
+  const names = [...new Set(wanted.map((one) => one.split('/')[0] ?? ''))]
+  return names.flatMap((name): readonly ClusterKind[] => {
+    const kind = clusterKinds.get(name)
+    if (kind?.names === undefined) return kind === undefined ? [] : [kind]
+    return [{ ...kind, names: kind.names.filter((one) => wanted.includes(`${name}/${one.name}`)) }]
+  })
+}
+
 /** apimachinery, pkg/api/meta/restmapper.go UnsafeGuessKindToResource; Endpoints is the exception there, too. */
 function resourceOf(kind: string): string {
   const word = kind.toLowerCase()

@@ -6,7 +6,7 @@ import { openBuilder } from '#manifests/build-cluster'
 import type { Cluster } from '#model/cluster'
 import type { ChosenCluster, Environment } from './cluster-config'
 import { discoverKinds } from './cluster-discovery'
-import { type ClusterKind, clusterKinds, pluralOf, printResource } from './cluster-kinds'
+import { type ClusterKind, kindsNamed, pluralOf, printResource } from './cluster-kinds'
 import { type ListScope, openPages } from './cluster-list'
 import { openLogin } from './cluster-login'
 import { type ApiClient, ApiTrouble, openApiClient, type RequestLimits, usualLimits } from './cluster-request'
@@ -24,6 +24,7 @@ export type ClusterReading = {
 }
 
 export type ClusterWanted = ListScope & {
+  /** By name; of ConfigMaps `ConfigMap/NAME`. */
   readonly kinds: readonly string[]
 }
 
@@ -61,8 +62,7 @@ async function readKinds(
   wanted: ClusterWanted,
   { progress, beside }: Beside,
 ): Promise<ClusterReading> {
-  const kinds = wanted.kinds.flatMap((kind) => clusterKinds.get(kind) ?? [])
-  const { served, absent, unread } = await discoverKinds(client, kinds)
+  const { served, absent, unread } = await discoverKinds(client, kindsNamed(wanted.kinds))
   const builder = openBuilder({ isLive: true })
   const troubles: { readonly kind: ClusterKind; readonly trouble: Trouble }[] = unread.map((one) => ({
     kind: one.wanted,

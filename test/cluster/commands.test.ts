@@ -75,6 +75,31 @@ describe('from the cluster as from files', () => {
     expect(server?.requests.filter((one) => !one.startsWith('GET '))).toEqual([])
   })
 
+  test('policy diff tells a live cluster from files, and one context from another', async () => {
+    const kubeconfig = writeConfig(folder, { server: servers.get('samples/policies')?.url ?? '' })
+    const words = ['policy', 'diff', 'samples/policies/cluster.yaml']
+    const files = await run([...words, 'samples/policies'])
+    const live = await run([...words, 'cluster', '--kubeconfig', kubeconfig])
+    expect(live).toMatchObject({ code: 1, out: files.out })
+    const same = await run(['policy', 'diff', 'cluster', 'cluster:test', '--kubeconfig', kubeconfig])
+    expect(same).toMatchObject({ code: 0, out: 'no connection differs\n' })
+    expect((await run([...words, 'samples/policies', '--context', 'test'])).err).toMatch(
+      /name it as F1 or F2: cluster\n/,
+    )
+  })
+
+  test('policy audit tries policies of files beside those of the cluster', async () => {
+    const server = servers.get('samples/flows/cluster.yaml')
+    const kubeconfig = writeConfig(folder, { server: server?.url ?? '' })
+    const words = ['policy', 'audit', ...flows, '--policies', 'samples/flows/proposed.yaml']
+    const files = await run([...words, '--from', 'samples/flows/cluster.yaml'])
+    const live = await run([...words, '--kubeconfig', kubeconfig])
+    expect({ code: live.code, out: live.out }).toEqual({ code: files.code, out: files.out })
+    const before = server?.requests.length
+    await run(words)
+    expect(server?.requests.length).toBe(before)
+  })
+
   test('each command of the table of kinds is tried', () => {
     const tried = new Set([...cases.map(({ command }) => command), 'policy diff'])
     expect([...tried].sort()).toEqual(Object.keys(commandKinds).sort())
