@@ -72,7 +72,8 @@ async function dropAfterCarrying(session: PassSession, day: string, today: strin
 }
 
 /**
- * A flow is still being seen when the pod that it was observed at lives and no newer row says the same of the same workload. A
+ * A flow is still being seen when the pod that it was observed at lives, or was only not heard of and has its record yet, as after a
+ * time in which no broker ran, and no newer row says the same of the same workload. A
  * node or nobody as the peer is never superseded: there the address is all there is. Where a newer day has the same flow, the two
  * become one row there.
  */
@@ -86,7 +87,7 @@ async function carry(session: Session, day: string, today: string): Promise<numb
         ), $3::date)
       from flows o
       where o.day = $1::date
-        and exists (select from pods p where not p.is_dead and p.namespace = o.pod_namespace and p.name = o.pod_name
+        and exists (select from pods p where (not p.is_dead or p.death_reason = 'stale') and p.namespace = o.pod_namespace and p.name = o.pod_name
           and (o.pod_uid is null or p.uid is null or p.uid = o.pod_uid)
           and (p.started_at is null or p.started_at <= o.last_seen))
         and not (coalesce(o.peer_kind in ('pod', 'service'), false) and exists (
