@@ -59,11 +59,42 @@ async function record(session: Session, report: Report): Promise<PodRow> {
     values: [report.namespace, report.name],
   })
   const before = chooseIncarnation(known.rows, report)
-  const after = await write(session, report, before)
-  await holdAddresses(session, report, after)
-  await endPredecessors(session, report, after)
-  await noteNode(session, report, after)
-  return after
+  const successor = successorOf(known.rows, report, before)
+  const told = successor === undefined ? report : { ...report, seenAt: Math.min(report.seenAt, successor) }
+  const after = await write(session, told, before)
+  await holdAddresses(session, told, after)
+  await endPredecessors(session, told, after)
+  await noteNode(session, told, after)
+  return successor === undefined ? after : endReplaced(session, after, successor)
+}
+
+/**
+ * When the living pod that has the name now started, if the report is of one before it: that came late, and its pod is gone. A pod
+ * that is dead replaces nobody, so that clocks of nodes that differ put a living pod aside for no longer than that.
+ */
+function successorOf(known: readonly PodRow[], report: Report, before: number | undefined): Instant | undefined {
+  const start = report.startedAt ?? known.find(({ pod_id }) => pod_id === before)?.started_at ?? null
+  if (start === null) return undefined
+  const later = known.flatMap(({ pod_id, is_dead, started_at }) =>
+    pod_id !== before && !is_dead && started_at !== null && started_at > start ? [started_at] : [],
+  )
+  return later.length === 0 ? undefined : Math.min(...later)
+}
+
+async function endReplaced(session: Session, { pod_id }: PodRow, at: Instant): Promise<PodRow> {
+  const { rows } = await session.query<PodRow>({
+    text: `with p as (
+        update pods set is_dead = true, died_at = ${instantSql(2)}, death_reason = 'replaced',
+          allowed_until = greatest(last_seen, ${instantSql(2)})
+        where pod_id = $1::int8 returning *
+      ), held as (
+        update pod_addresses set is_dead = true, died_at = ${instantSql(2)}, death_reason = 'replaced',
+          allowed_until = greatest(last_seen, ${instantSql(2)})
+        where pod_id = $1::int8 and not is_dead
+      ) select ${podColumns} from p`,
+    values: [pod_id, at],
+  })
+  return rows[0] as PodRow
 }
 
 /**

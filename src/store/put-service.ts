@@ -59,17 +59,49 @@ async function record(session: Session, report: Report): Promise<ServiceRow> {
     values: [report.namespace, report.name],
   })
   const same = living.rows.find((row) => row.uid === null || report.uid === null || row.uid === report.uid)
+  const successor = same === undefined ? successorOf(living.rows, report) : undefined
+  if (successor !== undefined) return recordEarlier(session, report, successor)
   for (const { service_id } of living.rows.filter((row) => row !== same)) {
     await session.query({ text: endText('s.service_id = $2::int8'), values: [report.seenAt, service_id] })
   }
   const id = await write(session, report, same)
-  await holdAddresses(session, report, id)
-  await holdNodePorts(session, report, id)
+  await endAddresses(session, report, id)
+  await keepAddresses(session, report, id)
+  if (report.isComplete) await endNodePorts(session, report, id)
+  await keepNodePorts(session, report, id)
+  return readRow(session, id)
+}
+
+async function readRow(session: Session, id: number): Promise<ServiceRow> {
   const { rows } = await session.query<ServiceRow>({
     text: `select ${serviceColumns} from services s where service_id = $1::int8`,
     values: [id],
   })
   return rows[0] as ServiceRow
+}
+
+/** When the Service that has the name now was created, if the report is of one before it; both times are the API server's. */
+function successorOf(living: readonly ServiceRow[], { createdAt }: Report): Instant | undefined {
+  const later = living.flatMap(({ created_at }) =>
+    created_at !== null && createdAt !== null && created_at > createdAt ? [created_at] : [],
+  )
+  return later.length === 0 ? undefined : Math.min(...later)
+}
+
+/** A report that came late, of a Service that is gone: where it is the first of it, it is kept as that, and takes nothing from anybody. */
+async function recordEarlier(session: Session, report: Report, successor: Instant): Promise<ServiceRow> {
+  const known = await session.query<ServiceRow>({
+    text: `select ${serviceColumns} from services s where namespace = $1 and name = $2 and uid = $3
+      order by last_seen desc limit 1`,
+    values: [report.namespace, report.name, report.uid],
+  })
+  if (known.rows[0] !== undefined) return known.rows[0]
+  const told = { ...report, seenAt: Math.min(report.seenAt, successor) }
+  const id = await write(session, told, undefined)
+  await keepAddresses(session, told, id)
+  await keepNodePorts(session, told, id)
+  await session.query({ text: endText('s.service_id = $2::int8'), values: [successor, id] })
+  return readRow(session, id)
 }
 
 async function write(session: Session, report: Report, same: ServiceRow | undefined): Promise<number> {
@@ -106,7 +138,7 @@ const updateText = `update services set uid = coalesce($3, uid), selector = coal
   where service_id = $12::int8 and namespace = $1 and name = $2 returning service_id`
 
 /** A ClusterIP belongs to one Service at a time; external and load-balancer addresses may be shared by several. */
-async function holdAddresses(session: Session, report: Report, id: number): Promise<void> {
+async function endAddresses(session: Session, report: Report, id: number): Promise<void> {
   const addresses = arrayText(report.addresses.map(({ address }) => address))
   if (report.isComplete) {
     await session.query({
@@ -124,6 +156,10 @@ async function holdAddresses(session: Session, report: Report, id: number): Prom
       arrayText(report.addresses.filter(({ kind }) => kind === 'cluster').map(({ address }) => address)),
     ],
   })
+}
+
+async function keepAddresses(session: Session, report: Report, id: number): Promise<void> {
+  const addresses = arrayText(report.addresses.map(({ address }) => address))
   await session.query({
     text: `insert into service_addresses as a (address, address_kind, service_id, namespace, name, uid, created_at, held_from, last_seen)
       select given.address, given.kind, s.service_id, s.namespace, s.name, s.uid, s.created_at,
@@ -135,22 +171,27 @@ async function holdAddresses(session: Session, report: Report, id: number): Prom
   })
 }
 
-async function holdNodePorts(session: Session, report: Report, id: number): Promise<void> {
-  const protocols = arrayText(report.nodePorts.map(({ protocol }) => protocol))
-  const ports = arrayText(report.nodePorts.map(({ port }) => port))
+function nodePortLists({ nodePorts }: Report): readonly [string, string] {
+  return [arrayText(nodePorts.map(({ protocol }) => protocol)), arrayText(nodePorts.map(({ port }) => port))]
+}
+
+async function endNodePorts(session: Session, report: Report, id: number): Promise<void> {
   await session.query({
     text: `update node_ports n set is_dead = true, died_at = ${instantSql(2)}
       where service_id = $1::int8 and not is_dead and not exists (
         select from unnest($3::text[], $4::int4[]) given(protocol, port) where given.protocol = n.protocol and given.port = n.port)`,
-    values: [id, report.seenAt, protocols, ports],
+    values: [id, report.seenAt, ...nodePortLists(report)],
   })
+}
+
+async function keepNodePorts(session: Session, report: Report, id: number): Promise<void> {
   await session.query({
     text: `insert into node_ports as n (protocol, port, service_id, namespace, name, uid, created_at, last_seen)
       select distinct given.protocol, given.port, s.service_id, s.namespace, s.name, s.uid, s.created_at, ${instantSql(2)}
       from services s, unnest($3::text[], $4::int4[]) given(protocol, port) where s.service_id = $1::int8
       on conflict (service_id, protocol, port) do update set uid = excluded.uid, created_at = excluded.created_at,
         last_seen = greatest(n.last_seen, excluded.last_seen), is_dead = false, died_at = null`,
-    values: [id, report.seenAt, protocols, ports],
+    values: [id, report.seenAt, ...nodePortLists(report)],
   })
 }
 

@@ -154,7 +154,7 @@ export type ServicePost = {
   /** `None`, blanks and repetitions are dropped; without any address or node port nothing is written. */
   readonly addresses: readonly { readonly address: string; readonly kind: Exclude<ServiceAddressKind, 'node-port'> }[]
   /**
-   * Whether `addresses` is all there is, so that those of earlier posts that are missing end. False for posts of one address
+   * Whether `addresses` and `nodePorts` are all there are, so that those of earlier posts that are missing end. False for posts of one address
    * each, as older controllers send them for a dual-stack Service.
    */
   readonly isComplete: boolean
