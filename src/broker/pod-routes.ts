@@ -46,7 +46,10 @@ function addPodWrites(app: App, { store, clock, log }: Broker): void {
       const errors = checkPod(pod)
       if (hasErrors(errors)) return refuseFields(reply, errors)
       const stored = await store.putPod(pod, now)
-      if (body.is_dead === true) await store.markDead({ name: pod.name, namespace: pod.namespace }, now)
+      if (body.is_dead === true) {
+        const { name, namespace, uid } = pod
+        await store.markDead({ name, namespace, ...(uid !== null && { uid }) }, now)
+      }
       if (stored === undefined) return body
       return { ...printPodRecord(stored), is_dead: body.is_dead === true || stored.isDead }
     },

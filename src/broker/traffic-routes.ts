@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { everyFlow } from '#flows/filter'
 import { BatchAnswer, batchHeaders } from '#wire/batch-answer'
 import { Problem } from '#wire/problem'
-import { PostedTrafficRow, printTrafficRow, TrafficRow } from '#wire/traffic-row'
+import { blankAsNull, PostedTrafficRow, printTrafficRow, TrafficRow } from '#wire/traffic-row'
 import { refuseFields, sendProblem } from './answer-problem'
 import type { App } from './app'
 import type { Broker } from './broker'
@@ -149,7 +149,8 @@ function addTrafficReads(app: App, { store }: Broker): void {
       },
     },
     async ({ params: { name }, query: { namespace } }) => {
-      const reporter = { field: 'reporter' as const, name, ...(namespace !== undefined && { namespace }) }
+      const given = blankAsNull(namespace)
+      const reporter = { field: 'reporter' as const, name, ...(given !== null && { namespace: given }) }
       const rows = await takeRows(store.streamFlows({ terms: [{ anyOf: [reporter] }] }), limitRule.most)
       return rows.map(printTrafficRow)
     },

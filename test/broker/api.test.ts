@@ -104,6 +104,15 @@ describeBroker({ settings: { flowRetentionDays: 3650 } }, (broker) => {
     expect((await broker().read<PodRecord>('/pod/name/case-30')).is_dead).toBe(true)
   })
 
+  test('a pod that is posted as dead takes no other incarnation of its name with it', async () => {
+    const pod = { name: 'again', seen: '2026-09-10T11:59:00' }
+    const first = podPost({ ...pod, ip: '10.2.0.60', uid: 'one', start: '2026-09-01T00:00:00Z' })
+    await broker().send('/pod/spec', first)
+    await broker().send('/pod/spec', podPost({ ...pod, ip: '10.2.0.61', uid: 'two', start: '2026-09-10T11:00:00Z' }))
+    expect(await broker().send('/pod/spec', { ...first, is_dead: true })).toMatchObject({ is_dead: true })
+    expect(await broker().read('/pod/name/again')).toMatchObject({ pod_ip: '10.2.0.61', is_dead: false })
+  })
+
   test('31: a Service without an address is answered and not stored', async () => {
     for (const ip of ['None', '', ' ']) {
       const response = await broker().post('/svc/spec', servicePost({ name: 'case-31', ip }))
@@ -235,6 +244,8 @@ describeBroker({ settings: { flowRetentionDays: 3650 } }, (broker) => {
     const order = rows.map((row) => `${row.time_stamp} ${row.uuid}`)
     expect(order).toEqual([...order].sort().reverse())
     expect(await broker().read('/pod/traffic/nobody')).toEqual([])
+    expect(await broker().read('/pod/traffic/p27?namespace=')).toHaveLength(1)
+    expect(await broker().read('/pod/traffic/p27?namespace=other')).toEqual([])
     expect((await broker().get('/pod/name/nobody')).status).toBe(404)
     const pods = await broker().read<PodRecord[]>('/pod/info')
     const names = pods.map((pod) => `${pod.pod_namespace}/${pod.pod_name}`)
