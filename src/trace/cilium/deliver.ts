@@ -87,7 +87,9 @@ function arrived(draft: Draft, { node, endpoint }: Delivery): Next {
   const at = policySide(node.name, endpoint, 'cil_lxc_policy')
   const name = endpointName(endpoint)
   const { source } = draft.packet
-  if (endpoint.ips.some(({ ip }) => isSameIp(ip, source))) {
+  const isFromItself = endpoint.ips.some(({ ip }) => isSameIp(ip, source))
+  if (isFromItself && source.family === 'ipv6') return answersItself(draft, at, name)
+  if (isFromItself) {
     return martian(draft, at, `the kernel in ${name} drops what comes from its own address as a martian`)
   }
   if (isNobodys(source)) {
@@ -112,6 +114,18 @@ function martian(draft: Draft, at: WalkPlace, sentence: string): Next {
   tell(draft, at, ['delivered, and dropped', sentence])
   return end({
     verdict: { kind: 'dropped', because: [{ code: 'cilium.martian', sentence }] },
+    stop: { kind: 'nowhere' },
+  })
+}
+
+/** IPv6 takes packets from one's own address, and answers them by its own loopback, where no program restores the frontend. */
+function answersItself(draft: Draft, at: WalkPlace, name: string): Next {
+  const { packet, question } = draft
+  const asked = addressText(packet, question.destination.ip, question.port)
+  const sentence = `${name} receives it from its own address and answers by its own loopback from ${destinationText(packet)}, where the client waits for ${asked}: the connection never comes up`
+  tell(draft, at, ['delivered, and answered amiss', sentence])
+  return end({
+    verdict: { kind: 'dropped', because: [{ code: 'cilium.answers-itself', sentence }] },
     stop: { kind: 'nowhere' },
   })
 }

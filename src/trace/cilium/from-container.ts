@@ -1,5 +1,5 @@
 /** A pod sends: its source address, its Service, its connection, its policy, and where the packet goes. Mirrors cil_from_container of bpf/bpf_lxc.c, Cilium 1.16 to 1.19. */
-import { type Ip, isSameIp, parseIp, printIp } from '#base/ip'
+import { isSameIp, printIp } from '#base/ip'
 import type { ServiceRow } from '#compile/cilium/lb-rows'
 import type { LocalEndpoint } from '#compile/cilium/node-world'
 import { serviceFlags } from '#compile/cilium/service-flags'
@@ -28,11 +28,7 @@ import {
   stateOf,
   tell,
   tellRewrite,
-  unknown,
 } from './walk-draft'
-
-/** A pod that reaches itself through a Service is answered by this address (RFC 3927). */
-const loopbackIp: Ip = parseIp('169.254.42.1') ?? { family: 'ipv4', words: [0] }
 
 export function fromContainer(draft: Draft, node: NodeTables, endpoint: LocalEndpoint): Next {
   const at = podSide(node.name, endpoint, 'cil_from_container')
@@ -63,15 +59,8 @@ function balance(draft: Draft, node: NodeTables, at: WalkPlace, endpoint: LocalE
   if (row.slots.length === 0) return noBackend(draft, at, row)
   const backend = selectBackend(draft, node, at, { service: row, place: 'pod' })
   if (backend === undefined) return noBackend(draft, at, row)
-  const isLoopback = isSameIp(backend.ip, packet.source)
-  if (isLoopback && backend.ip.family === 'ipv6') {
-    return unknown(
-      draft,
-      at,
-      'cilium.ipv6-hairpin',
-      'a pod that reaches itself through a Service over IPv6 is treated differently from release to release',
-    )
-  }
+  const loopbackIp = draft.net.path.loopbacks[backend.ip.family]
+  const isLoopback = isSameIp(backend.ip, packet.source) && loopbackIp !== undefined
   if (isLoopback) {
     const written = rewriteSource(draft.packet, { ip: loopbackIp, port: packet.sourcePort }, 'tc')
     tellRewrite(

@@ -1,8 +1,9 @@
 /** Settings that only packets meet: masquerading, forwarding of Services, socket LB, encryption. Mirrors pkg/option and the Helm chart's cilium-config, Cilium 1.16 to 1.19. */
-import type { Family } from '#base/ip'
+import { type Family, type Ip, parseIp } from '#base/ip'
 import { type Prefix, parsePrefix } from '#base/prefix'
 import type { DatapathSettings } from '#compile/cilium/datapath-settings'
 import { readFlag } from '#compile/policy/config-words'
+import { isAtLeast } from '#model/cilium-version'
 import type { Cluster } from '#model/cluster'
 
 export type ForwardingMode = 'snat' | 'dsr' | 'hybrid'
@@ -28,6 +29,8 @@ export type PathSettings = {
   readonly hasEndpointRoutes: boolean
   readonly tunnelPort: number
   readonly nodePorts: { readonly from: number; readonly to: number }
+  /** From where a pod reaches itself through a Service; of IPv6 from 1.19 on (cilium#39594). */
+  readonly loopbacks: Readonly<Partial<Record<Family, Ip>>>
   /** The host answers for a Service without backends. */
   readonly rejectsNoBackend: boolean
 }
@@ -58,8 +61,18 @@ export function pathSettings(cluster: Cluster, settings: DatapathSettings): Path
     hasEndpointRoutes: flag('enable-endpoint-routes', false),
     tunnelPort: portOf(told('tunnel-port')) ?? (settings.tunnelProtocol === 'geneve' ? 6081 : 8472),
     nodePorts: rangeOfPorts(told('node-port-range')),
+    loopbacks: loopbacksOf(told, settings),
     rejectsNoBackend: (told('service-no-backend-response') ?? 'reject') === 'reject',
   }
+}
+
+function loopbacksOf(
+  told: (key: string) => string | undefined,
+  { policy: { version } }: DatapathSettings,
+): PathSettings['loopbacks'] {
+  const ipv4 = parseIp(told('ipv4-service-loopback-address') ?? '169.254.42.1')
+  const ipv6 = isAtLeast(version, '1.19') ? parseIp(told('ipv6-service-loopback-address') ?? 'fe80::1') : undefined
+  return { ...(ipv4 && { ipv4 }), ...(ipv6 && { ipv6 }) }
 }
 
 function isReplaced(data: Readonly<Record<string, string>> | undefined): boolean {

@@ -66,7 +66,35 @@ test('IPv6 alone: pods, Services, node ports and the internet, each with its ans
   ])
   const changes = inward.walk.request.steps.find(({ did }) => did === 'rewrote the destination')?.changes
   expect(changes?.map(({ field }) => field)).toEqual(['destination address', 'destination port', 'TCP checksum'])
-  expect(walk('B', '[fd00:96::50]:80', { backend: '[fd00:244:1::b]:8080' }).fate).toBe('unknown')
+})
+
+test('IPv6: a pod reaches itself through a Service from 1.19 on, and before it answers itself past the Service', () => {
+  for (const version of ['1.16', '1.17', '1.18'] as const) {
+    const { walk } = preparePath([server6], { world: world6, config: config6, version })
+    const found = walk('B', '[fd00:96::50]:80', { backend: '[fd00:244:1::b]:8080' })
+    expect([found.fate, found.walk.request.verdict.because[0]]).toEqual([
+      'dropped',
+      {
+        code: 'cilium.answers-itself',
+        sentence:
+          'business/b receives it from its own address and answers by its own loopback from [fd00:244:1::b]:8080, where the client waits for [fd00:96::50]:80: the connection never comes up',
+      },
+    ])
+  }
+  const newer = (config: Readonly<Record<string, string>>) =>
+    preparePath([server6], { world: world6, config: { ...config6, ...config }, version: '1.19' }).walk(
+      'B',
+      '[fd00:96::50]:80',
+      { backend: '[fd00:244:1::b]:8080' },
+    )
+  const found = newer({})
+  expect([found.fate, found.back, found.backEnd]).toEqual([
+    'allowed',
+    'allowed',
+    '[fd00:96::50]:80 → [fd00:244:1::b]:43210',
+  ])
+  expect(found.end).toBe('[fe80::1]:43210 → [fd00:244:1::b]:8080')
+  expect(newer({ 'ipv6-service-loopback-address': 'fd00::1' }).end).toBe('[fd00::1]:43210 → [fd00:244:1::b]:8080')
 })
 
 test('IPv6 alone, before 1.18: the ipcache has no room for the node, which is told', () => {
