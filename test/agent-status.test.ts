@@ -51,6 +51,19 @@ test('a heartbeat goes by its own entry’s age, not by the agent’s rounds: no
   expect([heartbeat(), world.writes.length]).toEqual(['2026-10-15T12:09:59Z', 3])
 })
 
+test('a clock that is set forward: within a minute there is a heartbeat of the new time, and rounds go on', async () => {
+  world.kernel.attach('eth1')
+  await world.set(objects)
+  await world.start({ mode: 'enforce' })
+  await world.advance(30)
+  world.clock.set('2027-01-01T00:00:00Z')
+  await world.advance(60)
+  expect(heartbeat()).toMatch(/^2027-01-01T00:0[01]:/)
+  await world.advance(300)
+  expect(heartbeat()).toMatch(/^2027-01-01T00:0[56]:/)
+  expect(world.entry('tenant/web')?.egress?.lastTransitionTime).toBe('2026-10-15T12:00:00Z')
+})
+
 test('a clock that is set back puts neither a heartbeat nor the next round off', async () => {
   world.kernel.attach('eth1')
   await world.set(objects)

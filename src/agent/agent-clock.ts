@@ -7,10 +7,14 @@ export type AgentClock = {
   readonly after: (milliseconds: number, run: () => void) => () => void
 }
 
+/** What a timer of Node's takes: a longer one would run at once. */
+const longestTimer = 2 ** 31 - 1
+
+/** One that is due later than a timer can wait runs early: whoever waits looks at the time again. */
 export const systemClock: AgentClock = {
   now: () => Date.now(),
   after: (milliseconds, run) => {
-    const timer = setTimeout(run, milliseconds)
+    const timer = setTimeout(run, Math.min(milliseconds, longestTimer))
     return () => clearTimeout(timer)
   },
 }

@@ -32,6 +32,7 @@ const statusQuietMs = 50
 const mostFindings = 50
 /** A moment that is past already must not make the loop spin. */
 const shortestPauseMs = 100
+const longestSleepMs = 60_000
 
 /** So many times in a row are no chance. */
 const troublingFailures = 2
@@ -212,9 +213,19 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
       isWanted = false
       cancel()
       const next = await guarded()
-      if (!isStopped && !isWanted) cancel = clock.after(Math.max(shortestPauseMs, next - clock.now()), wake)
+      if (!isStopped && !isWanted) sleepUntil(next)
     }
     running = undefined
+  }
+
+  /** In short sleeps: a clock that is set forward or back meanwhile puts nothing off by more than one of them. */
+  function sleepUntil(next: number): void {
+    const now = clock.now()
+    const pause = Math.min(longestSleepMs, Math.max(shortestPauseMs, next - now))
+    cancel = clock.after(pause, () => {
+      if (clock.now() >= next || clock.now() < now) wake()
+      else sleepUntil(next)
+    })
   }
 
   async function guarded(): Promise<number> {

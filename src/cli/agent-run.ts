@@ -128,6 +128,9 @@ function idleAgent(node: string): Agent {
   }
 }
 
+/** A node's own share of a large cluster is far less; 100 MB would be parsed for a minute, with nothing else done. */
+const mostObjectBytes = 32e6
+
 type Log = ReturnType<typeof import('#broker/log').openLog>
 
 async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }, log: Log): Promise<Agent> {
@@ -146,7 +149,7 @@ async function startPolicy(io: Io, flags: AgentFlags & { readonly node: string }
   const place = { folder, native: () => nativeOf(faults) }
   return startAgent({
     node,
-    objects: watchFiles(from, { stdin: io.stdin }),
+    objects: watchFiles(from, { stdin: io.stdin, mostBytes: mostObjectBytes }),
     status: status === undefined ? noStatus : statusFiles(status, node),
     open: () => openKernelDatapath(place),
     modeWithout: () => modeOfKernel(place),
@@ -199,6 +202,6 @@ async function serveMetrics(listen: Listen | undefined, { view, trouble }: Agent
 
 function interruption(): Promise<string> {
   return new Promise((done) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done(signal))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => done(signal))
   })
 }

@@ -105,7 +105,7 @@ async function runUntilInterrupted(
   const { openLog } = await import('#broker/log')
   const log = openLog(io.err, logLevel)
   const interrupted = new Promise<string>((done) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done(signal))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => done(signal))
   })
   const controller = startController({ store, clock: systemClock, log })
   io.out(`portolan controller ${version} keeps conditions in ${status}\n`)

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { watchFiles } from './watch-files'
 import type { ObjectsRead, Watch } from './watch-source'
@@ -194,4 +195,28 @@ test('a folder that goes away takes nothing with it, and one in its place is wat
   await until(() => names().join() === 'two')
   put('policies/a.yaml', policies('three'))
   await until(() => names().join() === 'three')
+})
+
+test('what does not fit in beside what was read is left out and told, and read once there is room', async () => {
+  const size = policies('a').length
+  watch = watchFiles([folder], { mostBytes: 3 * size })({
+    take: (read) => void reads.push(read),
+    tell: (trouble) => void told.push(trouble),
+  })
+  put('b.yaml', policies('a'))
+  await until(() => names().join() === 'a')
+  put('a-huge.yaml', policies(...'cdefghij'))
+  await until(() => told.some((one) => /a-huge\.yaml is not used: with it the objects would be more than/.test(one)))
+  put('b.yaml', policies('b'))
+  await until(() => names().join() === 'b')
+  expect(reads.at(-1)?.isPartial).toBe(true)
+  writeFileSync(join(folder, 'c.yaml.gz'), gzipSync(policies(...'klmnopqr')))
+  await until(() => told.some((one) => /c\.yaml\.gz is not used: with it/.test(one)))
+  put('b.yaml', policies(...'stuvwxyz'))
+  await until(() => told.some((one) => /b\.yaml is not used: .*; what was read of it before counts on/.test(one)))
+  expect(names()).toEqual(['b'])
+  for (const name of ['b.yaml', 'c.yaml.gz']) rmSync(join(folder, name))
+  put('a-huge.yaml', policies('c', 'd'))
+  await until(() => names().join() === 'c,d')
+  expect(reads.at(-1)?.isPartial).toBe(false)
 })

@@ -15,6 +15,8 @@ import type { Watch, WatchHandlers, WatchObjects } from './watch-source'
 export type FileWatchOptions = ReadOptions & {
   /** Milliseconds without a change before the files are read: what is being written is not read by half. */
   readonly quietMs?: number
+  /** Of all files together, unpacked: to read more would leave whoever watches with time and memory for nothing else. */
+  readonly mostBytes?: number
 }
 
 /** What is known of one file. */
@@ -22,6 +24,8 @@ type Known = {
   /** Of the text that was read last, whether it was of use or not; empty where it may change unnoticed. */
   readonly stamp: string
   readonly digest: string
+  /** Bytes of the text that `objects` are of. */
+  readonly size: number
   readonly objects: readonly RawObject[]
   readonly findings: readonly Finding[]
   /** It was never read whole. */
@@ -75,7 +79,7 @@ function startWatch(paths: readonly string[], options: FileWatchOptions, handler
     for (const file of [...known.keys()]) if (!files.includes(file)) known.delete(file)
     for (const file of files) {
       const before = known.get(file)
-      const now = await readAgain(file, before, options)
+      const now = await readAgain(file, before, { ...options, room: roomFor(file) })
       isChanged ||= now.objects !== before?.objects
       known.set(file, now)
       if (now.trouble !== undefined) troubles.set(file, now.trouble)
@@ -91,6 +95,14 @@ function startWatch(paths: readonly string[], options: FileWatchOptions, handler
       findings: [...all.flatMap(({ findings }) => findings), ...built.findings],
       isPartial: isPartial || all.some((one) => one.isPartial),
     })
+  }
+
+  /** What was read already keeps its room: what comes anew must fit in beside it. */
+  function roomFor(file: string): number {
+    const { mostBytes = Number.POSITIVE_INFINITY } = options
+    let used = 0
+    for (const [other, { size }] of known) if (other !== file) used += size
+    return mostBytes - used
   }
 
   /** At the second look, but for the first reading of all, which nobody was writing to. */
@@ -140,7 +152,15 @@ async function listFiles(
   for (const path of paths) {
     try {
       const isFolder = path !== '-' && (await kindOfPath(path)) === 'folder'
-      files.push(...(isFolder ? (await listFolder(path)).files : [path]))
+      const found = isFolder ? (await listFolder(path)).files : [path]
+      if (isFolder ? known.has(path) : [...known.keys()].some((file) => file.startsWith(`${path}/`))) {
+        const [now, before] = isFolder ? ['folder', 'file'] : ['file', 'folder']
+        throw new Failure(
+          'input.unreadable',
+          `${path} is a ${now} now, where a ${before} stood; put the ${before} back`,
+        )
+      }
+      files.push(...found)
     } catch (error) {
       troubles.set(path, `${sentenceOf(error)}; what was read of it before counts on`)
       // A folder that is away for a moment takes nothing with it.
@@ -153,19 +173,26 @@ async function listFiles(
   return { files: [...new Set(files)], isPartial, places }
 }
 
-async function readAgain(file: string, before: Known | undefined, options: FileWatchOptions): Promise<Known> {
+type Reading = FileWatchOptions & {
+  /** Bytes that are left for this file. */
+  readonly room: number
+}
+
+async function readAgain(file: string, before: Known | undefined, options: Reading): Promise<Known> {
   const isOnce = file === '-' || (await isEndless(file))
   if (isOnce && before !== undefined) return before.stamp === once ? before : { ...before, trouble: pipeTrouble(file) }
-  const stamp = isOnce ? once : await stampOf(file)
-  if (before !== undefined && stamp !== '' && stamp === before.stamp) return before
-  const { objects, findings, digest, trouble, isForeign } = await readNow(file, options)
+  const stampNow = isOnce ? once : await stampOf(file)
+  if (before !== undefined && stampNow !== '' && stampNow === before.stamp) return before
+  const { objects, findings, digest, size, trouble, isForeign, isExcess } = await readNow(file, options)
+  // Whether there is room is asked again whenever anything changes.
+  const stamp = isExcess === true ? '' : stampNow
   if (before !== undefined && digest !== '' && digest === before.digest) return { ...before, stamp }
-  if (trouble === undefined) return { stamp, digest, objects, findings, isPartial: false }
+  if (trouble === undefined) return { stamp, digest, size, objects, findings, isPartial: false }
   if (before !== undefined && !before.isPartial) {
     const kept = before.objects.length > 0 ? '; what was read of it before counts on' : ''
     return { ...before, stamp, digest, trouble: `${trouble}${kept}` }
   }
-  return { stamp, digest, objects, findings, isPartial: !isForeign, trouble }
+  return { stamp, digest, size, objects, findings, isPartial: !isForeign, trouble }
 }
 
 const once = 'once'
@@ -191,16 +218,28 @@ async function stampOf(file: string): Promise<string> {
   }
 }
 
-type ReadNow = Pick<Known, 'digest' | 'objects' | 'findings' | 'trouble'> & {
+type ReadNow = Pick<Known, 'digest' | 'size' | 'objects' | 'findings' | 'trouble'> & {
   /** It is readable, and holds no objects, nor ever did. */
   readonly isForeign: boolean
+  readonly isExcess?: true
 }
 
-async function readNow(file: string, options: FileWatchOptions): Promise<ReadNow> {
-  const nothing = { digest: '', objects: [], findings: [] }
+async function readNow(file: string, options: Reading): Promise<ReadNow> {
+  const nothing = { digest: '', size: 0, objects: [], findings: [] }
+  const { mostBytes, room } = options
+  const isTooLarge = (bytes: number | undefined): boolean => bytes !== undefined && bytes > room
+  const excess = (): ReadNow => ({
+    ...nothing,
+    isForeign: false,
+    isExcess: true,
+    trouble: excessOf(file, mostBytes ?? 0),
+  })
   try {
+    if (isTooLarge((await stat(file).catch(() => undefined))?.size)) return excess()
     const { decoded, name } = await readPath(file, options, progressOf(options))
     if (decoded.kind === 'foreign') return { ...nothing, isForeign: true, trouble: `${name} ${decoded.message}` }
+    const size = Buffer.byteLength(decoded.text)
+    if (isTooLarge(size)) return excess()
     const digest = createHash('sha256').update(decoded.text).digest('hex')
     const parsed = parseManifestText(decoded.text, file)
     const { refusal } = parsed
@@ -210,12 +249,17 @@ async function readNow(file: string, options: FileWatchOptions): Promise<ReadNow
     }
     const { value: objects, findings } = parsed
     const broken = findings.find(({ code }) => code === 'manifest.broken-document')
-    if (broken === undefined) return { digest, objects, findings, isForeign: false }
+    if (broken === undefined) return { digest, size, objects, findings, isForeign: false }
     const trouble = `${name} is not used whole: line ${broken.origin?.line}: ${broken.message}`
-    return { digest, objects, findings, isForeign: false, trouble }
+    return { digest, size, objects, findings, isForeign: false, trouble }
   } catch (error) {
     return { ...nothing, isForeign: false, trouble: sentenceOf(error) }
   }
+}
+
+function excessOf(file: string, most: number): string {
+  const megabytes = Math.round(most / 1e6)
+  return `${file} is not used: with it the objects would be more than ${megabytes} MB; give fewer kinds and namespaces, those of this node’s attachments are enough`
 }
 
 /** Bugs go on as what they are. */

@@ -109,6 +109,26 @@ export function agentObjectSuite(makeKernel: () => NodeKernel): void {
     world().kernel.unlink(other)
   })
 
+  test('two policies that swap their names: each direction has what its name means now, and no grant outlives it', async () => {
+    const [opens, shuts] = [{ rules: [echo] }, { rules: [rest] }]
+    const objects = (a: Parameters<typeof policy>[1], b: Parameters<typeof policy>[1]): RawRecord[] => [
+      web(),
+      bind({ egress: 'a', ingress: 'b' }),
+      policy('a', a),
+      policy('b', b),
+    ]
+    await start(objects({ uid: 'u1', ...opens }, { uid: 'u2', ...shuts }))
+    expect([goes('egress'), goes('ingress')]).toEqual([true, false])
+    await world().set(objects({ uid: 'u2', ...shuts }, { uid: 'u1', ...opens }))
+    expect([goes('egress'), goes('ingress')]).toEqual([false, true])
+    expect([egress(), ingress()]).toMatchObject([{ uid: 'u2' }, { uid: 'u1' }])
+    // Where one of them cannot be compiled, its direction keeps nothing of the other.
+    const broken = { rules: [{ ...echo, name: 'Bad Name' }] }
+    await world().set(objects({ uid: 'u1', ...broken }, { uid: 'u2', ...opens }))
+    expect([state('egress')?.state, goes('egress'), goes('ingress')]).toEqual(['Failed', false, false])
+    expect([egress().uid, ingress().uid]).toEqual([undefined, 'u2'])
+  })
+
   test('an interface that two attachments claim is the older one’s; the other fails and says whose it is', async () => {
     const thief = attachment('a-thief', { device: device(), namespace: 'evil' })
     const older = {

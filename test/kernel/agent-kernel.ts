@@ -9,7 +9,7 @@ import { type Attacher, type DatapathOptions, openAttacher, openDatapath } from 
 import { foldersOf } from '#kernel/datapath-tables'
 import { type Fault, withFaults } from '#kernel/faults'
 import { closeMap, createMap, numberKey, remove } from '#kernel/maps'
-import { loadNative } from '#kernel/native'
+import { loadNative, type Native } from '#kernel/native'
 import { namespaceInode, ownNamespace } from '#kernel/network-namespace'
 import { fewRows, type NodeKernel } from '../agent/agent-world'
 import { createBpffsFolder } from './bpffs-folder'
@@ -20,6 +20,8 @@ export type KernelNode = NodeKernel & {
   readonly folder: string
   readonly host: string
   readonly workload: string
+  /** Called before each call to the kernel, with the step’s name. */
+  readonly steps: { before?: ((step: string) => void) | undefined }
   /** As a process does that begins now, and finds what is pinned now. */
   readonly attachAnew: (name: string) => void
   /** The addresses of the ends of an interface. */
@@ -29,10 +31,11 @@ export type KernelNode = NodeKernel & {
 export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: number } = {}): KernelNode {
   const folder = createBpffsFolder()
   const faults = new Set<Fault>()
+  const steps: KernelNode['steps'] = {}
   const options: DatapathOptions = {
     folder: folder.path,
     sizes: { ...usualSizes, counterRows },
-    native: withFaults(loadNative(), faults),
+    native: withSteps(withFaults(loadNative(), faults), steps),
   }
   const [host = '', workload = ''] = createNamespaces(['host', 'workload'])
   mustRun(['ip', '-n', host, 'link', 'set', 'lo', 'up'])
@@ -62,6 +65,7 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
     workload,
     addressesOf,
     faults,
+    steps,
     open() {
       const datapath = openDatapath(options)
       const own = namespaceInode(ownNamespace)
@@ -101,6 +105,16 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
       attacher.close()
       removeNamespaces([host, workload])
       folder.remove()
+    },
+  }
+}
+
+function withSteps(native: Native, steps: KernelNode['steps']): Native {
+  return {
+    ...native,
+    bpf(command, attributes, size, step = '') {
+      steps.before?.(step)
+      return native.bpf(command, attributes, size, step)
     },
   }
 }
