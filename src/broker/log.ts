@@ -1,5 +1,5 @@
 /** The broker’s log: JSON lines without tokens, headers or query strings. */
-import { type Logger, pino } from 'pino'
+import { type Logger, pino, type SerializedError } from 'pino'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -31,14 +31,19 @@ export function openLog(write: (line: string) => void, level: LogLevel): Logger 
           method: request.method,
           path: request.url?.split('?')[0],
         }),
-        err: (error: Error) => ({ ...pino.stdSerializers.err(error), message: hidePasswords(error.message) }),
+        err: (error: Error) => withoutPasswords(pino.stdSerializers.err(error)),
       },
     },
     { write },
   )
 }
 
-/** `postgres://user:secret@host/db` → `postgres://user:…@host/db`. */
+/** The stack repeats the message. */
+function withoutPasswords(told: SerializedError): SerializedError {
+  return { ...told, message: hidePasswords(told.message), stack: hidePasswords(told.stack) }
+}
+
+/** `postgres://user:secret@host/db` → `postgres://user:…@host/db`, and `?password=secret` → `?password=…`. */
 export function hidePasswords(text: string): string {
-  return text.replace(/(\w+:\/\/[^\s:/@]*):[^\s@/]*@/g, '$1:…@')
+  return text.replace(/(\w+:\/\/[^\s:/@]*):[^\s@/]*@/g, '$1:…@').replace(/([?&](?:ssl)?password=)[^&\s]*/gi, '$1…')
 }
