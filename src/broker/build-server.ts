@@ -12,6 +12,7 @@ import { type Guard, mayPass } from './access'
 import { addAllowedOrigins } from './allow-origins'
 import { answerError, sendProblem } from './answer-problem'
 import type { App } from './app'
+import { documentRoute } from './document-route'
 import type { Logger } from './log'
 import type { Metrics } from './metrics'
 import type { Settings } from './settings'
@@ -138,6 +139,7 @@ async function addDocumentation(app: App, version: string): Promise<void> {
       },
       components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
     },
+    transform: documentRoute,
   })
   await app.register(swaggerUi, { routePrefix: '/docs' })
   app.get('/openapi.json', { config: { access: 'open' }, schema: { hide: true } }, () => app.swagger())

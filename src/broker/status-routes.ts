@@ -45,7 +45,11 @@ export function addStatusRoutes(app: App, { store, metrics, version }: Broker): 
     '/metrics',
     {
       config: { access: 'open', rateLimit: false },
-      schema: { tags: ['compatible'], summary: 'Prometheus metrics', response: { 200: Type.String() } },
+      schema: {
+        tags: ['compatible'],
+        summary: 'Prometheus metrics',
+        response: { 200: { description: 'As text.', content: { 'text/plain': { schema: Type.String() } } } },
+      },
     },
     async (_request, reply) =>
       reply

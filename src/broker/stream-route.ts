@@ -31,7 +31,11 @@ export function addStreamRoute(app: App, broker: Broker): void {
         summary: 'Flows as they arrive, as server-sent events; Last-Event-ID or since goes on from a time',
         querystring: closedQuery(flowParameters),
         headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
-        response: { 200: Type.String({ description: 'text/event-stream' }), 400: Problem, 503: Problem },
+        response: {
+          200: { description: 'Events.', content: { 'text/event-stream': { schema: Type.String() } } },
+          400: Problem,
+          503: Problem,
+        },
       },
     },
     async (request, reply) => {

@@ -13,6 +13,7 @@ const policy = webFromFrontend.replace('app: web', 'app: web-1')
 
 type Schema = Readonly<Record<string, unknown>>
 type Operation = {
+  readonly requestBody?: { readonly content?: Readonly<Record<string, unknown>> }
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>>
 }
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
@@ -84,7 +85,9 @@ test('an audit on demand answers what its schema says', async () => {
 })
 
 test('every refusal is a problem as its schema says', async () => {
-  const schema = document.paths['/api/v1/flows']?.get?.responses['400']?.content?.['application/json']?.schema ?? {}
+  const written = document.paths['/api/v1/flows']?.get?.responses['400']?.content?.['application/problem+json']
+  const schema = written?.schema ?? {}
+  expect(schema).toHaveProperty('properties.code')
   const problem = Compile(schema)
   for (const response of [
     await broker.get('/api/v1/flows?port=x'),
@@ -98,6 +101,46 @@ test('every refusal is a problem as its schema says', async () => {
     expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
     expect(problem.Errors(await response.json())).toEqual([])
   }
+})
+
+test.each([
+  ['get', '/pod/ip/{ip}', '/pod/ip/10.8.0.1?at=yesterday', 'text/plain'],
+  ['get', '/pod/ip/{ip}', '/pod/ip/203.0.113.9', 'text/plain'],
+  ['get', '/svc/ip/{ip}', '/svc/ip/203.0.113.9', 'text/plain'],
+  ['get', '/pod/name/{name}', '/pod/name/nobody', 'text/plain'],
+  ['get', '/metrics', '/metrics', 'text/plain'],
+  ['get', '/api/v1/pods', '/api/v1/pods', 'application/x-ndjson'],
+  ['get', '/api/v1/edges', '/api/v1/edges', 'application/x-ndjson'],
+  ['get', '/pod/traffic', '/pod/traffic?limit=x', 'application/problem+json'],
+  ['get', '/api/v1/addresses/{ip}', '/api/v1/addresses/x', 'application/problem+json'],
+  ['post', '/pod/spec', '/pod/spec', 'application/problem+json'],
+  ['post', '/api/v1/flows', '/api/v1/flows', 'application/problem+json'],
+  ['put', '/api/v1/audit/policies', '/api/v1/audit/policies', 'application/problem+json'],
+])('%s %s documents the status and the type of %s', async (method, route, path, type) => {
+  const asked = { method, headers: { Accept: type }, ...(method !== 'get' && { body: '{' }) }
+  const response = await fetch(`${broker.url}${path}`, asked)
+  await response.text()
+  expect(response.headers.get('content-type')).toMatch(type)
+  expect(Object.keys(document.paths[route]?.[method]?.responses[response.status]?.content ?? {})).toContain(type)
+})
+
+test('the document tells which scope a route needs, and what any route may refuse', () => {
+  const post = document.paths['/pod/traffic/batch']?.post
+  expect(post).toMatchObject({ security: [{ token: [] }], description: 'A token needs the scope ingest.' })
+  expect(Object.keys(post?.responses ?? {})).toEqual([
+    '200',
+    '400',
+    '401',
+    '403',
+    '408',
+    '413',
+    '415',
+    '422',
+    '429',
+    '503',
+  ])
+  expect(document.paths['/health']?.get).toMatchObject({ security: [] })
+  expect(Object.keys(document.paths['/api/v1/audit']?.post?.requestBody?.content ?? {})).toContain('application/yaml')
 })
 
 test('when the clock jumps back, rows that now lie ahead are refused by name, and the rest goes on', async () => {
