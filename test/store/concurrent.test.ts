@@ -52,7 +52,7 @@ describeStores('batches in parallel', (opened) => {
   test('what is stored is heard of', async () => {
     const { store } = opened()
     const events: StoreEvent[] = []
-    const stop = await store.listen((event) => events.push(event))
+    const stop = await store.listen((event) => void events.push(event))
     await ingest(store, [egress('10.0.1.1', noon)])
     await until(() => events.length > 0)
     expect(events[0]?.flows.map(({ peerAddress }) => peerAddress)).toEqual(['10.0.1.1'])
@@ -65,7 +65,7 @@ describePostgres('two brokers on one PostgreSQL', (opened) => {
     const { engine, postgres, store } = opened()
     const other = await openStore({ database: postgres?.url() ?? '', poolSize: 2 })
     const events: StoreEvent[] = []
-    const stop = await other.listen((event) => events.push(event))
+    const stop = await other.listen((event) => void events.push(event))
     await until(async () => {
       await ingest(store, [egress('10.0.1.1', noon)])
       return events.length > 0
