@@ -31,6 +31,7 @@ export type PluginRun = {
   readonly say: (sentence: string) => void
   readonly cluster: RawRecord
   readonly server: URL
+  readonly patienceMilliseconds?: number
 }
 
 /** One that may ask its user waits for an answer. */
@@ -82,11 +83,14 @@ function runProgram(plugin: ExecPlugin, run: PluginRun, asks: boolean): Promise<
       env: { ...run.environment, ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(infoOf(plugin, run, asks)) },
       stdio: [asks ? 'inherit' : 'ignore', 'pipe', 'pipe'],
     })
-    const milliseconds = asks ? patience.interactive : patience.silent
-    let trouble: Failure | undefined
+    const milliseconds = run.patienceMilliseconds ?? (asks ? patience.interactive : patience.silent)
+    // A child of the plugin may hold its output open for ever.
     const giveUp = (failure: Failure): void => {
-      trouble ??= failure
+      clearTimeout(timer)
       child.kill('SIGKILL')
+      child.stdout.destroy()
+      child.stderr.destroy()
+      reject(failure)
     }
     const timer = setTimeout(
       () => giveUp(refused(plugin, `gave no answer in ${milliseconds / 1000} s`, 'run it by hand to see why')),
@@ -105,7 +109,6 @@ function runProgram(plugin: ExecPlugin, run: PluginRun, asks: boolean): Promise<
     })
     child.on('close', (code, signal) => {
       clearTimeout(timer)
-      if (trouble !== undefined) return reject(trouble)
       if (code === 0) return resolve(output)
       const end = code === null ? `was ended by ${signal}` : `ended with code ${code}`
       return reject(refused(plugin, end, 'log in with it again, or run it by hand to see why'))

@@ -92,7 +92,9 @@ async function readPages(query: string, { get, lookAhead, take, served, client }
 }
 
 function tokenOf({ metadata }: RawRecord): string {
-  return isRecord(metadata) && typeof metadata.continue === 'string' ? metadata.continue : ''
+  const { continue: token = '' } = isRecord(metadata) ? metadata : {}
+  if (typeof token === 'string') return token
+  throw foreign('its list goes on nobody knows where')
 }
 
 /** Items of kinds that are built in have neither kind nor apiVersion. */

@@ -1,6 +1,6 @@
 /** How a cluster is talked to: its address, the certificates, and the headers that say who asks. */
 import { readFileSync } from 'node:fs'
-import { Agent as HttpAgent, type OutgoingHttpHeaders } from 'node:http'
+import { Agent as HttpAgent, type OutgoingHttpHeaders, validateHeaderValue } from 'node:http'
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https'
 import { isAbsolute, join } from 'node:path'
 import { createSecureContext } from 'node:tls'
@@ -24,6 +24,8 @@ export type Login = {
 export type Authorised = {
   readonly agent: HttpAgent
   readonly headers: OutgoingHttpHeaders
+  /** The proxy that leads there, as HOST:PORT; empty for none. */
+  readonly proxy: string
   /** What no sentence may hold. */
   readonly secrets: readonly string[]
 }
@@ -119,7 +121,9 @@ async function logIn(chosen: ChosenCluster, server: URL, options: LoginOptions):
   const headers: OutgoingHttpHeaders = { ...(tls.headers as OutgoingHttpHeaders), ...basicOf(tls) }
   const changes = 'tokenFile' in user.fields || 'auth-provider' in user.fields
   const expires = credential?.expires ?? (changes ? options.now() + freshMilliseconds : Number.MAX_VALUE)
-  return { authorised: { agent, headers, secrets: secretsOf(headers) }, expires }
+  refuseUnsendable(headers, user)
+  const proxy = proxyUrl === '' ? '' : new URL(proxyUrl).host
+  return { authorised: { agent, headers, proxy, secrets: secretsOf(headers) }, expires }
 }
 
 type Applies = { readonly applyToHTTPSOptions: (options: RequestOptions) => Promise<void> }
@@ -265,6 +269,19 @@ function agentOf(
 /** Of user and password, `auth` is what the library leaves for Node to encode. */
 function basicOf({ auth }: RequestOptions): OutgoingHttpHeaders {
   return typeof auth === 'string' ? { Authorization: `Basic ${base64(auth)}` } : {}
+}
+
+/** A line break in a token, say. */
+function refuseUnsendable(headers: OutgoingHttpHeaders, { name }: ConfigEntry): void {
+  for (const [header, value] of Object.entries(headers)) {
+    try {
+      for (const one of [value].flat()) validateHeaderValue(header, String(one))
+    } catch {
+      const what = header === 'Authorization' ? 'token' : header
+      const fact = `the ${what} of user "${plainText(name)}" holds a character that no header takes`
+      throw new Failure('cluster.bad-config', `${fact}; write it again, or log in again`)
+    }
+  }
 }
 
 function secretsOf({ Authorization: value }: OutgoingHttpHeaders): readonly string[] {

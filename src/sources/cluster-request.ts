@@ -116,7 +116,7 @@ function ask({ server }: Login, path: string, { authorised, limits }: Asking): P
       give({ kind: 'timeout', fact: `${what} in ${milliseconds / 1000} s`, isPassing: false })
     const total = setTimeout(() => late(limits.totalMilliseconds, 'the answer did not end'), limits.totalMilliseconds)
     asked.setTimeout(limits.idleMilliseconds, () => late(limits.idleMilliseconds, 'nothing came'))
-    asked.on('error', (error) => give(explainNetwork(error, server)))
+    asked.on('error', (error) => give(explainNetwork(error, server, authorised.proxy)))
     asked.on('response', (message) => {
       readBody(message, limits.mostBytes).then(
         (text) => {

@@ -81,7 +81,18 @@ const tlsFacts: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is of another name',
 }
 
-export function explainNetwork(error: unknown, server: URL): Trouble {
+/** `proxy` is HOST:PORT of what leads there, if anything does. */
+export function explainNetwork(error: unknown, server: URL, proxy: string): Trouble {
+  const trouble = explainConnection(error, server)
+  if (proxy === '') return trouble
+  const [, status] = /^Bad response: (\d+)$/.exec(reasonOf(error)) ?? []
+  if (status !== undefined) {
+    return { kind: 'unreachable', fact: `the proxy ${proxy} answers ${status}`, isPassing: false }
+  }
+  return { ...trouble, fact: `${trouble.fact}, by way of the proxy ${proxy}` }
+}
+
+function explainConnection(error: unknown, server: URL): Trouble {
   const code = codeOf(error)
   const tls = tlsFacts[code]
   if (tls !== undefined) return { kind: 'tls', fact: `${tls} (${code})`, isPassing: false }

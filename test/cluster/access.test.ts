@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chooseCluster } from '../../src/sources/cluster-config'
+import { readExecPlugin, runExecPlugin } from '../../src/sources/cluster-exec'
 import { proxyOf } from '../../src/sources/cluster-proxy'
 import { type ApiServer, readSamples, startApiServer } from './api-server'
 import { type Certificates, makeCertificates } from './certificates'
@@ -103,6 +104,33 @@ describe('who asks', () => {
     expect(ran.err).not.toContain('SECRET')
   })
 
+  test('a plugin that never ends is ended, though a child of it holds its output', async () => {
+    writePlugin(
+      'slow',
+      `require('child_process').spawn('sleep', ['8'], { stdio: ['ignore', 'inherit', 'inherit'] }); setInterval(() => 0, 1000)`,
+    )
+    const plugin = readExecPlugin({ name: 'u', folder, fields: { exec: pluginOf('./slow') } })
+    if (plugin === undefined) throw new Error('there is no plugin')
+    const started = performance.now()
+    const running = runExecPlugin(plugin, {
+      environment: process.env,
+      say: () => undefined,
+      cluster: {},
+      server: new URL('https://127.0.0.1'),
+      patienceMilliseconds: 600,
+    })
+    await expect(running).rejects.toThrow(/slow of user "u" gave no answer in 0\.6 s; run it by hand to see why/)
+    expect(performance.now() - started).toBeLessThan(6000)
+  })
+
+  test('a token that no header takes is refused, and not repeated', async () => {
+    const { err, code } = await ask({ token: `${token}\nX-Injected: 1` })
+    expect(err).toBe(
+      'portolan: the token of user "u" holds a character that no header takes; write it again, or log in again\n',
+    )
+    expect(code).toBe(2)
+  })
+
   test('a plugin that is not installed is told with its hint', async () => {
     const exec = { ...pluginOf('no-such-plugin'), installHint: 'get it from the handbook\nsecond line' }
     expect((await ask({ exec })).err).toBe(
@@ -138,6 +166,34 @@ describe('the way there', () => {
     proxy.close()
     expect(ran.out).toMatch(answer)
     expect(asked).toContain(byToken.url.replace('https://', ''))
+  })
+
+  test('a proxy that is not there, or lets nobody through, is told as such', async () => {
+    const gone = await ask({ token }, byToken, { 'proxy-url': 'http://127.0.0.1:1' })
+    expect(gone.err).toMatch(/nothing listens there \(ECONNREFUSED\), by way of the proxy 127\.0\.0\.1:1; check/)
+    const proxy = createServer()
+    proxy.on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
+    await new Promise<void>((ready) => proxy.listen(0, '127.0.0.1', ready))
+    const { port } = proxy.address() as AddressInfo
+    const refused = await ask({ token }, byToken, { 'proxy-url': `http://jane:SECRET@127.0.0.1:${port}` })
+    proxy.close()
+    expect(refused.err).toContain(`the proxy 127.0.0.1:${port} answers 407;`)
+    expect(refused.err).not.toContain('SECRET')
+  })
+
+  test('a server below a path is asked below it', async () => {
+    const asked: string[] = []
+    const server = createServer(({ url = '' }, response) => {
+      asked.push(url)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ groups: [] }))
+    })
+    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+    const { port } = server.address() as AddressInfo
+    const parts = { server: `http://127.0.0.1:${port}/k8s/clusters/c-1/` }
+    await run([...explain, ...packet, '--kubeconfig', writeConfig(folder, parts)])
+    server.close()
+    expect(asked).toEqual(['/k8s/clusters/c-1/apis'])
   })
 
   test.each([
