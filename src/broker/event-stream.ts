@@ -44,6 +44,8 @@ export function openEventStream(response: ServerResponse, options: EventStreamOp
     })
   }
   response.on('close', () => end('gone'))
+  // It may have left while what it missed was read; then nobody tells again.
+  if (response.destroyed) end('gone')
   response.writeHead(200, {
     ...options.headers,
     'Content-Type': 'text/event-stream; charset=utf-8',
@@ -52,7 +54,7 @@ export function openEventStream(response: ServerResponse, options: EventStreamOp
   })
   // The first byte shows the client that the stream is open, whenever the first event comes.
   write('retry: 3000\n\n')
-  beat()
+  if (isOpen) beat()
   return {
     send: ({ id, name, data }) =>
       write(`${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`),
