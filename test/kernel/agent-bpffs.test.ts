@@ -195,9 +195,9 @@ for (const hooks of ['tcx', 'clsact'] as const)
       const next = start()
       await until('the status tells', () => egress()?.state === 'Pending', 20_000, next.output)
       expect(files.entry('tenant/web')?.mode).toBe('Off')
-      expect(next.output()).toMatch(
-        /nothing is decided: the datapath is new.*enforce, is gone.*portolan agent mode enforce/,
-      )
+      // The log's line comes after the status is written.
+      const lost = /nothing is decided: the datapath is new.*enforce, is gone.*portolan agent mode enforce/
+      await until('the log tells', () => lost.test(next.output()), 20_000, next.output)
       if (hooks === 'clsact') {
         // Filters outlive the agent, with the tables they read.
         expect(egress()?.message).toMatch(/m1 has programs of another datapath.*make the interface anew/)
