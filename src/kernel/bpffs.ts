@@ -1,5 +1,15 @@
 /** A private bpffs and the pins in it: objects that outlive the process that made them. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Failure } from '#base/failure'
 import { type Bpf, kernelFailure, succeed } from './bpf-sys'
@@ -79,6 +89,17 @@ export function openPin(bpf: Bpf, path: string, access: 'read' | 'write' = 'writ
   if (result === -enoent) return undefined
   if (result < 0) throw kernelFailure(-result, `opening the pin ${path}`)
   return result
+}
+
+/** Undefined where there is none; the descriptor is open for that work alone, also where it fails. */
+export function withPin<T>(bpf: Bpf, path: string, work: (fd: number) => T): T | undefined {
+  const fd = openPin(bpf, path)
+  if (fd === undefined) return undefined
+  try {
+    return work(fd)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 export function unpin(path: string): void {

@@ -7,8 +7,9 @@ import { boundRow, interfaceLayout, programNumbers } from '#compile/traffic-poli
 import type { Direction } from '#compile/traffic-policy/entry'
 import { dispatchProgram } from '#compile/traffic-policy/program-dispatch'
 import type { Bpf } from './bpf-sys'
-import { listPins, openPin, pin, unpin } from './bpffs'
+import { listPins, pin, unpin, withPin } from './bpffs'
 import { attachByClsact, detachByClsact, hasFilter } from './clsact'
+import { clearFallbacks } from './counter-rows'
 import type { Folders, Tables } from './datapath-tables'
 import type { HeldAttachments } from './held-attachments'
 import { createLink, detachLink, type Hook, hasTcx, type LinkInfo, queryHook, readLink } from './links'
@@ -79,11 +80,7 @@ function findHeld(tools: InterfaceTools, link: NetworkInterface, namespace: bigi
 }
 
 function linkOf({ bpf, folders }: InterfaceTools, slot: number, hook: Hook): LinkInfo | undefined {
-  const fd = openPin(bpf, join(folders.links, pinName(slot, hook)))
-  if (fd === undefined) return undefined
-  const link = readLink(bpf, fd)
-  closeSync(fd)
-  return link
+  return withPin(bpf, join(folders.links, pinName(slot, hook)), (fd) => readLink(bpf, fd))
 }
 
 /** The same lifetime: nothing moves, but for the VPC that its path classes go by. */
@@ -122,6 +119,8 @@ function attachNew(tools: InterfaceTools, request: AttachRequest, { link, namesp
   const { side, vpc = 0 } = request
   const held = { slot, token: randomToken(), name: link.name, index: link.index, namespace, side, vpc }
   for (const direction of directions) remove(tools.bpf, tools.tables.bound, numberKey(boundRow(slot, direction)))
+  // Before its first packet, which counts.
+  clearFallbacks(tools.bpf, tools.tables, slot)
   update(tools.bpf, tools.tables.interfaces, numberKey(slot), printInterface(held), 'write interface')
   try {
     for (const direction of directions) attachDirection(tools, held, { request, link, direction })
@@ -184,12 +183,8 @@ function loadDispatch({ bpf, tables }: InterfaceTools, slot: number, programNumb
 export function detachInterface({ bpf, folders, tables }: InterfaceTools, held: HeldInterface): void {
   for (const hook of directions) {
     const name = pinName(held.slot, hook)
-    const linkFd = openPin(bpf, join(folders.links, name))
-    if (linkFd !== undefined) {
-      detachLink(bpf, linkFd)
-      closeSync(linkFd)
-      unpin(join(folders.links, name))
-    }
+    withPin(bpf, join(folders.links, name), (fd) => detachLink(bpf, fd))
+    unpin(join(folders.links, name))
     if (listPins(folders.programs).includes(name)) {
       detachFilter(bpf.native, held, hook)
       unpin(join(folders.programs, name))
@@ -238,11 +233,7 @@ export function isAttached(tools: InterfaceTools, held: HeldInterface, byDescrip
 }
 
 function programIdAt(bpf: Bpf, path: string): number | undefined {
-  const fd = openPin(bpf, path)
-  if (fd === undefined) return undefined
-  const { id } = readProgramInfo(bpf, fd)
-  closeSync(fd)
-  return id
+  return withPin(bpf, path, (fd) => readProgramInfo(bpf, fd).id)
 }
 
 type InterfaceRows = Pick<InterfaceTools, 'bpf'> & { readonly tables: Pick<Tables, 'interfaces'> }

@@ -21,9 +21,11 @@ export function ensurePrograms(bpf: Bpf, tables: Tables): boolean {
     for (const direction of directions) {
       const program = datapathProgram({ direction, linkLayer, ticksPerSecond, readsDirectly: true })
       const loaded = loadProgram(bpf, `tp_${linkLayer}_${direction}`, program, fdOf)
-      const fd = numberKey(loaded.fd)
-      update(bpf, tables.programs, numberKey(programNumbers[linkLayer][direction]), fd)
-      closeProgram(loaded)
+      try {
+        update(bpf, tables.programs, numberKey(programNumbers[linkLayer][direction]), numberKey(loaded.fd))
+      } finally {
+        closeProgram(loaded)
+      }
     }
   }
   return true

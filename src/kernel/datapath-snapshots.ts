@@ -1,5 +1,4 @@
 /** Snapshots in the kernel: published by one swap, pinned while bound, read back through their pins. */
-import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { boundRow, snapshotShape } from '#compile/traffic-policy/datapath-maps'
 import type { Direction } from '#compile/traffic-policy/entry'
@@ -7,7 +6,7 @@ import { parseSnapshot } from '#compile/traffic-policy/parse-snapshot'
 import { printSnapshot } from '#compile/traffic-policy/print-snapshot'
 import type { Snapshot } from '#compile/traffic-policy/snapshot'
 import type { Bpf } from './bpf-sys'
-import { listPins, openPin, pin, unpin } from './bpffs'
+import { listPins, pin, unpin, withPin } from './bpffs'
 import type { Folders, Tables } from './datapath-tables'
 import { updateBatch } from './map-batch'
 import { type BpfMap, closeMap, createMap, lookUp, numberKey, readMapShape, remove, update } from './maps'
@@ -60,15 +59,12 @@ type Bound = { readonly mapId: number; readonly snapshot: Snapshot }
 
 /** What was bound before is bound again, by its pin; false where that is lost or another's. */
 export function rebind({ bpf, folders, tables }: SnapshotTools, place: Place, before: Bound): boolean {
-  const fd = openPin(bpf, join(folders.snapshots, pinNameOf(before.snapshot)))
-  if (fd === undefined) return false
-  try {
+  const isBack = withPin(bpf, join(folders.snapshots, pinNameOf(before.snapshot)), (fd) => {
     if (readMapShape(bpf, fd).id !== before.mapId) return false
     update(bpf, tables.bound, numberKey(boundRow(place.slot, place.direction)), numberKey(fd), 'swap back')
     return true
-  } finally {
-    closeSync(fd)
-  }
+  })
+  return isBack === true
 }
 
 /** Packets are denied as policy_unavailable from now on. */
@@ -86,15 +82,13 @@ export function readPins(tools: SnapshotTools): ReadonlyMap<number, { pinName: s
   const { bpf, folders } = tools
   const found = new Map<number, { pinName: string; snapshot?: Snapshot }>()
   for (const pinName of listPins(folders.snapshots)) {
-    const fd = openPin(bpf, join(folders.snapshots, pinName))
-    if (fd === undefined) continue
-    const shape = readMapShape(bpf, fd)
-    const map = { fd, shape }
-    const isSnapshot = shape.type === 'array' && shape.valueSize === snapshotShape().valueSize
-    const bytes = isSnapshot ? lookUp(bpf, map, zeroKey) : undefined
-    const snapshot = bytes === undefined ? undefined : parseSnapshot(bytes)
-    closeMap(map)
-    found.set(shape.id, { pinName, ...(snapshot === undefined ? {} : { snapshot }) })
+    withPin(bpf, join(folders.snapshots, pinName), (fd) => {
+      const shape = readMapShape(bpf, fd)
+      const isSnapshot = shape.type === 'array' && shape.valueSize === snapshotShape().valueSize
+      const bytes = isSnapshot ? lookUp(bpf, { fd, shape }, zeroKey) : undefined
+      const snapshot = bytes === undefined ? undefined : parseSnapshot(bytes)
+      found.set(shape.id, { pinName, ...(snapshot === undefined ? {} : { snapshot }) })
+    })
   }
   return found
 }

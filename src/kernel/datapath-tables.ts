@@ -100,11 +100,15 @@ function pinAll(bpf: Bpf, folders: Folders, made: readonly BpfMap[]): void {
 export function openTable(bpf: Bpf, path: string, shape: MapShape): BpfMap | undefined {
   const fd = openPin(bpf, path)
   if (fd === undefined) return undefined
-  const found = readMapShape(bpf, fd)
-  // What was made with other sizes stays as it is: its rows are in use.
-  const isKnown = found.type === shape.type && found.keySize === shape.keySize && found.valueSize === shape.valueSize
-  if (isKnown) return { fd, shape: { ...shape, maxEntries: found.maxEntries } }
-  closeSync(fd)
+  let isKept = false
+  try {
+    const found = readMapShape(bpf, fd)
+    // What was made with other sizes stays as it is: its rows are in use.
+    isKept = found.type === shape.type && found.keySize === shape.keySize && found.valueSize === shape.valueSize
+    if (isKept) return { fd, shape: { ...shape, maxEntries: found.maxEntries } }
+  } finally {
+    if (!isKept) closeSync(fd)
+  }
   throw new Failure(
     'kernel.refused',
     `${path} holds a table of another layout than this version's; stop the agents of this node and remove the folder`,

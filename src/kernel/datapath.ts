@@ -10,7 +10,7 @@ import {
 import type { Direction } from '#compile/traffic-policy/entry'
 import { type Denial, parseEvent } from '#compile/traffic-policy/parse-event'
 import { openBpf } from './bpf-sys'
-import { type Count, clearFallbacks, type FallbackCounts, readCount, readFallbacks } from './counter-rows'
+import { type Count, type FallbackCounts, readCount, readFallbacks } from './counter-rows'
 import {
   type AttachRequest,
   attachInterface,
@@ -100,27 +100,42 @@ export function openDatapath(options: DatapathOptions): Datapath {
 
 type Locks = { readonly place: PinPlace; readonly older: OlderVersions }
 
-function openLocked(options: DatapathOptions, { place, older }: Locks): Datapath {
+/** What fails on the way closes what was opened before. */
+function openTools(options: DatapathOptions, { place, older }: Locks) {
   const attachments = noAttachments()
-  const { bpf, tables, folders, attacher, detachGone, alone } = openParts(options, { place, attachments })
-  try {
-    older.takeOver({ bpf, attach: attacher.attach })
-  } catch (error) {
-    attacher.close()
-    throw error
+  const parts = openParts(options, { place, attachments })
+  const { bpf, tables, folders, attacher } = parts
+  const closers = [attacher.close, () => closeAttachments(attachments)]
+  const close = (): void => {
+    for (const one of closers.splice(0).toReversed()) one()
   }
-  const publisher = publisherOf({ bpf, tables, folders })
-  const ring = openRing(bpf.native, tables.events)
   const hold = (): void => {
     const slots = new Set(listHeld({ bpf, tables }).map(({ slot }) => slot))
     holdAttachments({ bpf, folders }, attachments, slots)
   }
+  try {
+    older.takeOver({ bpf, attach: attacher.attach })
+    const publisher = publisherOf({ bpf, tables, folders })
+    closers.push(publisher.close)
+    const ring = openRing(bpf.native, tables.events)
+    closers.push(ring.close)
+    hold()
+    return { ...parts, attachments, publisher, ring, hold, close }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function openLocked(options: DatapathOptions, locks: Locks): Datapath {
+  const { place } = locks
+  const opened = openTools(options, locks)
+  const { bpf, tables, folders, attacher, detachGone, alone, attachments, publisher, ring, hold, close } = opened
   const detach = (held: HeldInterface): void => {
     for (const direction of directions) publisher.unbind({ slot: held.slot, direction })
     attacher.detach(held)
     hold()
   }
-  hold()
   return {
     ...attacher,
     ...publisher,
@@ -167,10 +182,7 @@ function openLocked(options: DatapathOptions, { place, older }: Locks): Datapath
       }),
     lostDenials: () => readLost(bpf, tables.eventBudget),
     close() {
-      closeAttachments(attachments)
-      publisher.close()
-      ring.close()
-      attacher.close()
+      close()
       place.release()
     },
   }
@@ -190,20 +202,19 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
     const opened = openTables({ bpf, folders, sizes }, (made) => {
       isNew = ensurePrograms(bpf, made)
     })
-    // Only now are the tables that the programs use the ones that everybody finds.
-    if (isNew) notePrograms(bpf, opened)
-    inheritMode({ bpf, tables: opened }, folder)
+    try {
+      // Only now are the tables that the programs use the ones that everybody finds.
+      if (isNew) notePrograms(bpf, opened)
+      inheritMode({ bpf, tables: opened }, folder)
+    } catch (error) {
+      for (const map of Object.values(opened)) closeMap(map)
+      throw error
+    }
     return opened
   })
   const tools = { bpf, folders, tables }
   const attacher: Attacher = {
-    attach: (request) =>
-      alone(() => {
-        const before = new Set(listHeld(tools).map(({ slot }) => slot))
-        const held = attachInterface(tools, request)
-        if (!before.has(held.slot)) clearFallbacks(bpf, tables, held.slot)
-        return held
-      }),
+    attach: (request) => alone(() => attachInterface(tools, request)),
     detach: (held) =>
       alone(() => {
         // Its slot may be another's by now.

@@ -48,14 +48,17 @@ function holdKind({ bpf, folders }: Tools, known: Map<string, Attachment>, { kin
   for (const name of pinned) {
     const fd = openPin(bpf, join(folders[kind.folder], name))
     if (fd === undefined) continue
-    const id = kind.idOf(bpf, fd)
     const before = known.get(name)
-    if (before?.id === id) {
-      closeSync(fd)
-      continue
+    // Whatever this descriptor becomes, one of both is let go of.
+    let spare: number | undefined = fd
+    try {
+      const id = kind.idOf(bpf, fd)
+      if (before?.id === id) continue
+      known.set(name, { fd, id })
+      spare = before?.fd
+    } finally {
+      if (spare !== undefined) closeSync(spare)
     }
-    if (before !== undefined) closeSync(before.fd)
-    known.set(name, { fd, id })
   }
   for (const [name, { fd }] of known) {
     const [slot = ''] = name.split('-')

@@ -1,7 +1,7 @@
 /** Measures how many ticks of its clock the kernel makes a second. */
 import { clockContext, clockProgram } from '#compile/traffic-policy/program-clock'
 import type { Bpf } from './bpf-sys'
-import { closeProgram, loadProgram, testRun } from './programs'
+import { closeProgram, type LoadedProgram, loadProgram, testRun } from './programs'
 
 const waitMilliseconds = 60
 const usualRates = [100, 250, 300, 1000]
@@ -9,6 +9,14 @@ const packet = Buffer.alloc(64)
 
 export function measureTicksPerSecond(bpf: Bpf): number {
   const program = loadProgram(bpf, 'tp_clock', clockProgram(), () => 0)
+  try {
+    return measureWith(bpf, program)
+  } finally {
+    closeProgram(program)
+  }
+}
+
+function measureWith(bpf: Bpf, program: LoadedProgram): number {
   const read = (): { readonly ticks: number; readonly nanoseconds: bigint } => {
     const { context } = testRun(bpf, program.fd, { packet, context: Buffer.alloc(192) })
     return {
@@ -27,7 +35,6 @@ export function measureTicksPerSecond(bpf: Bpf): number {
   const first = readAtTick()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, waitMilliseconds)
   const last = readAtTick()
-  closeProgram(program)
   const seconds = Number(last.nanoseconds - first.nanoseconds) / 1e9
   return settle(((last.ticks - first.ticks) >>> 0) / seconds)
 }

@@ -1,9 +1,9 @@
 /** What an earlier version of Portolan left pinned: its interfaces and its mode are taken over, then its pins go. */
-import { closeSync, existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DatapathMap, datapathMaps, datapathVersion, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import type { Bpf } from './bpf-sys'
-import { listPins, openPin, unpin } from './bpffs'
+import { listPins, unpin, withPin } from './bpffs'
 import { type AttachRequest, clearInterface, type HeldInterface, listHeld, pinName } from './datapath-interfaces'
 import {
   type Folders,
@@ -134,11 +134,8 @@ const hooks = ['ingress', 'egress'] as const
 /** Of an interface that is still there. */
 function readLinks(bpf: Bpf, older: Folders, { slot }: HeldInterface): readonly LinkInfo[] {
   return hooks.flatMap((hook) => {
-    const fd = openPin(bpf, join(older.links, pinName(slot, hook)))
-    if (fd === undefined) return []
-    const link = readLink(bpf, fd)
-    closeSync(fd)
-    return link.interfaceIndex === 0 ? [] : [link]
+    const link = withPin(bpf, join(older.links, pinName(slot, hook)), (fd) => readLink(bpf, fd))
+    return link === undefined || link.interfaceIndex === 0 ? [] : [link]
   })
 }
 
@@ -146,12 +143,8 @@ function readLinks(bpf: Bpf, older: Folders, { slot }: HeldInterface): readonly 
 function dropPrograms(bpf: Bpf, older: Folders, { slot }: HeldInterface): void {
   for (const hook of hooks) {
     const name = pinName(slot, hook)
-    const fd = openPin(bpf, join(older.links, name))
-    if (fd !== undefined) {
-      detachLink(bpf, fd)
-      closeSync(fd)
-      unpin(join(older.links, name))
-    }
+    withPin(bpf, join(older.links, name), (fd) => detachLink(bpf, fd))
+    unpin(join(older.links, name))
     if (listPins(older.programs).includes(name)) unpin(join(older.programs, name))
   }
 }

@@ -70,9 +70,11 @@ export function readProgramInfo(bpf: Bpf, fd: number): ProgramInfo {
 export function programNameById(bpf: Bpf, id: number): string | undefined {
   const fd = bpf.call('programById', 'open a program by its id', (attributes) => attributes.u32(0, id))
   if (fd < 0) return undefined
-  const { name } = readProgramInfo(bpf, fd)
-  closeSync(fd)
-  return name
+  try {
+    return readProgramInfo(bpf, fd).name
+  } finally {
+    closeSync(fd)
+  }
 }
 
 export type TestRun = {

@@ -1,9 +1,9 @@
 /** Programs of Portolan on an interface that no pin of this folder knows: of another folder, or of pins that are gone. */
-import { closeSync, existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Failure } from '#base/failure'
 import type { Bpf } from './bpf-sys'
-import { listPins, openPin } from './bpffs'
+import { listPins, withPin } from './bpffs'
 import { filterProgram } from './clsact'
 import type { Folders } from './datapath-tables'
 import { type Hook, queryHook, readLink } from './links'
@@ -55,10 +55,8 @@ function knownPrograms({ bpf, folders }: Tools): ReadonlySet<number> {
   const known = new Set<number>()
   const each = (place: string, idOf: (fd: number) => number): void => {
     for (const name of listPins(place)) {
-      const fd = openPin(bpf, join(place, name))
-      if (fd === undefined) continue
-      known.add(idOf(fd))
-      closeSync(fd)
+      const id = withPin(bpf, join(place, name), idOf)
+      if (id !== undefined) known.add(id)
     }
   }
   for (const root of roots) {
