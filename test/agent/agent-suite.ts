@@ -1,6 +1,6 @@
 /** What an agent makes of a node's objects, on a turned clock: the same cases for the kernel and for the model of one. */
 import { expect, test } from 'vitest'
-import { builtIn, oneInterface } from './agent-harness'
+import { builtIn, oneInterface, seen } from './agent-harness'
 import type { NodeKernel } from './agent-world'
 import { attachment, binding, echo, type PolicyFields, policy, rest } from './traffic-objects'
 
@@ -10,6 +10,12 @@ const broken: PolicyFields = { rules: [{ ...echo, name: 'Bad Name' }] }
 
 export function agentSuite(makeKernel: () => NodeKernel): void {
   const { world, device, web, bind, egress, ingress, state, goes, start } = oneInterface(makeKernel)
+
+  /** Of all pins of snapshots, which have their publication's number at the end. */
+  const publications = (): readonly number[] =>
+    world()
+      .kernel.pins()
+      .map((name) => Number(name.split('-').at(-1)))
 
   test('1: without a binding both directions have the built-in policy, counted from zero', async () => {
     await start([web()])
@@ -110,6 +116,53 @@ export function agentSuite(makeKernel: () => NodeKernel): void {
     expect(egress().hits).toEqual({ 'echo allow': 1, 'rest deny': 0 })
   })
 
+  test('10: rows that another direction frees let the very generation through at the next pass', async () => {
+    const big = policy('big', { rules: tooMany.slice(0, 12) })
+    const objects = (fields: PolicyFields, ingress: string) => [
+      web(),
+      bind({ egress: 'ping', ingress }),
+      big,
+      policy('ping', fields),
+    ]
+    const eight = { generation: 8, rules: [echo, ...tooMany.slice(0, 15)] }
+    await start(objects({ generation: 7 }, 'big'))
+    await world().set(objects(eight, 'big'))
+    expect(state('egress')).toMatchObject({ state: 'Failed', policy: { generation: 7 } })
+    await world().set(objects(eight, 'lost'))
+    await world().advance(5)
+    expect(state('egress')).toMatchObject({ state: 'Applied', policy: { generation: 8 } })
+    expect(Object.keys(egress().hits ?? {})).toHaveLength(16)
+  })
+
+  test('25: whichever of a rule’s entries a packet meets, the rule’s one row counts it once', async () => {
+    const match = { protocols: ['ICMP'], sources: ['192.0.2.0/24', '10.0.0.0/8'], icmp: [{ type: 0 }, { type: 8 }] }
+    await start([
+      web(),
+      bind({ egress: 'ping', ingress: 'ping' }),
+      policy('ping', { rules: [{ ...echo, match }, rest] }),
+    ])
+    expect([goes('egress'), goes('egress')]).toEqual([true, true])
+    expect(egress().hits).toEqual({ 'echo allow': 2, 'rest deny': 0 })
+  })
+
+  test('26: a policy without rules is Applied, and denies everything', async () => {
+    await start([web(), bind({ egress: 'none', ingress: 'none' }), policy('none', { rules: [] })])
+    expect(state('egress')).toMatchObject({ state: 'Applied', policy: { uid: 'uid-none' } })
+    expect([goes('egress'), goes('ingress')]).toEqual([false, false])
+    expect(egress()).toMatchObject({ hits: {}, unavailable: 0 })
+  })
+
+  test('30: one policy on the ingress of one interface and the egress of another has counters for each', async () => {
+    const other = `${device()}s`
+    world().kernel.attach(other)
+    const elsewhere = [attachment('other', { device: other }), binding('other', { egress: 'ping', ingress: 'in' })]
+    await start([web(), bind({ ingress: 'ping', egress: 'in' }), ...elsewhere, policy('ping'), policy('in')])
+    expect([goes('ingress'), goes('ingress'), world().kernel.passes(other, 'egress')]).toEqual([true, true, true])
+    expect(ingress()).toMatchObject({ uid: 'uid-ping', hits: { 'echo allow': 2 } })
+    expect(seen(world(), other, 'egress')).toMatchObject({ uid: 'uid-ping', hits: { 'echo allow': 1 } })
+    world().kernel.unlink(other)
+  })
+
   test('11: a tenant’s own object of the reserved name is nothing, the controller’s is the built-in policy', async () => {
     const own = policy('default-deny-all', { rules: [{ name: 'deny-all', action: 'Deny' }] })
     await start([web(), bind({ egress: 'default-deny-all' }), own])
@@ -172,6 +225,9 @@ export function agentSuite(makeKernel: () => NodeKernel): void {
     expect(world().agent().view().interfaces).toEqual([])
     expect(world().writes).toEqual([])
     expect(goes('egress')).toBe(false)
+    await world().stop()
+    await start([web()])
+    expect(egress().unavailable, '14: what was denied without an agent is counted').toBe(2)
   })
 
   test.each(['failed-create', 'failed-fill', 'failed-pin', 'failed-swap'] as const)(
@@ -183,6 +239,7 @@ export function agentSuite(makeKernel: () => NodeKernel): void {
         policy('ping', fields),
       ]
       await start(objects({ generation: 1 }))
+      const before = publications()
       world().kernel.faults.add(fault)
       // Both directions are bound by one swap first, then each by its own.
       if (fault === 'failed-swap') world().kernel.faults.add('half-swap')
@@ -193,6 +250,8 @@ export function agentSuite(makeKernel: () => NodeKernel): void {
       await world().advance(5)
       expect(state('egress')).toMatchObject({ state: 'Applied', policy: { generation: 2 } })
       expect(egress().hits).toMatchObject({ 'echo allow': 1 })
+      // Both at once, then each alone, have failed: their numbers are not given again.
+      for (const number of publications()) expect(number - Math.max(...before)).toBeGreaterThan(3)
     },
   )
 

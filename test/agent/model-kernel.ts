@@ -148,8 +148,8 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
     }
 
     function prepare(request: PublishRequest, taken: number[]): Snapshot {
-      failAt('failed-create', 'failed-fill')
       publication += 1
+      failAt('failed-create', 'failed-fill')
       const before = known.get(nameOf(request))?.snapshot
       const isSame = before?.policyUid === request.policy.uid && before.token === request.token
       const hashed = request.policy.rules.map(({ name, action }) => ({ nameHash: ruleNameHash(name), action }))

@@ -8,8 +8,10 @@ import { type AgentWorld, agentWorld } from '../agent/agent-world'
 import { attachment, binding, echo, policy, rest } from '../agent/traffic-objects'
 import { type KernelNode, kernelNode } from './agent-kernel'
 import { type AgentFiles, type AgentProcess, agentFiles, type ProcessOptions, spawnAgent, until } from './agent-process'
+import { createBpffsFolder } from './bpffs-folder'
+import { bringUp, createPair, hostIp, pings } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
-import { endWithUs, inside } from './namespace'
+import { endWithUs, inside, removeNamespaces } from './namespace'
 import { runCommand } from './run-command'
 
 const web = (device: string): readonly RawRecord[] => [
@@ -195,6 +197,32 @@ describeKernel('an agent’s process', () => {
     await until('the entry tells it', () => why.test(state()?.message ?? ''), 20_000, agent.output)
     expect(files.entry('tenant/web')).toMatchObject({ mode: 'Unsupported', egress: { state: 'Failed' } })
     expect(agent.output()).toMatch(new RegExp(`"faults":"${fault}"`))
+  })
+
+  test('34: on a kernel that cannot, what is asked for is Unsupported, and traffic that nothing is attached to is forwarded', async () => {
+    const pair = createPair()
+    bringUp(pair.host, pair.workload)
+    const other = agentFiles()
+    const folder = createBpffsFolder()
+    other.write([...web('host0'), policy('ping', { rules: [rest] })])
+    const argv = ['--node', 'n1', '--from', other.from, '--status', other.status, '--bpffs', folder.path]
+    const options = { namespace: pair.host, environment: { PORTOLAN_FAULTS: 'refused-load' } }
+    const refused = spawnAgent(['attach', 'host0', '--mode', 'enforce', '--bpffs', folder.path], options)
+    expect(await refused.ended, refused.output()).toBe(2)
+    const agent = spawnAgent([...argv, '--mode', 'enforce', '--metrics-listen', 'none'], options)
+    running.push(agent)
+    await until('it is told', () => other.entry('tenant/web')?.mode === 'Unsupported', 20_000, agent.output)
+    expect(other.entry('tenant/web')?.egress).toMatchObject({
+      state: 'Failed',
+      message: expect.stringMatching(/verifier/),
+    })
+    expect(pings(pair.workload, hostIp)).toBe(true)
+    running.splice(0)
+    agent.child.kill('SIGTERM')
+    await agent.ended
+    removeNamespaces([pair.host, pair.workload])
+    folder.remove()
+    other.remove()
   })
 
   test('16: a route reflector refuses traffic policy, also by the environment, and runs without', async () => {
