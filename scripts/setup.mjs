@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** What the kernel tests and those of the database call, by the Debian package that brings it. */
+/** What the tests of the kernel, the database and clusters call, by the Debian package that brings it. */
 const systemPackages = [
   'bind9-dnsutils',
   'conntrack',
@@ -20,6 +20,7 @@ const systemPackages = [
   'musl-tools',
   'nfacct',
   'nftables',
+  'openssl',
   'postgresql',
   'tcpdump',
   'tcpreplay',
