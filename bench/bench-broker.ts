@@ -7,9 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { IncomingFlow } from '#flows/flow'
 import { printNaive } from '#flows/instant'
-import { migrate } from '#store/migrate'
-import { openPostgres } from '#store/postgres-engine'
-import { findPostgres, startPostgres } from '../test/store/postgres'
+import { type BenchDatabase, type BenchRows, onPostgres } from './bench-postgres'
 import { median, psql, randomBatches, rate, type StoreSize, seedHolders } from './bench-store'
 
 const connections = 4
@@ -23,44 +21,47 @@ export async function benchBroker(
   size: StoreSize,
   rounds: number,
   say: (sentence: string) => void,
-): Promise<readonly (readonly string[])[]> {
-  const found = findPostgres()
-  if (!found.ok) {
-    say(`the broker is not measured: ${found.reason}`)
-    return []
-  }
+): Promise<BenchRows> {
   const folder = mkdtempSync(join(tmpdir(), 'portolan-bench-broker-'))
-  const postgres = await startPostgres(['shared_buffers=512MB', 'max_wal_size=4GB', 'checkpoint_timeout=30min'])
-  const engine = openPostgres({ database: postgres.url(), poolSize: 2, statementTimeoutMillis: 0 })
   try {
-    await migrate(engine)
-    say(`writing ${size.pods} pods and ${size.pastHolders} past holders …`)
-    await seedHolders(engine, size)
-    const broker = await startBroker(['--database', postgres.url()])
-    const measured: Round[] = []
-    for (let round = 1; round <= rounds; round++) {
-      say(`batches over HTTP and \\copy of ${size.flows} flows, round ${round} of ${rounds} …`)
-      await engine.query({ text: 'truncate flows, edge_deltas' })
-      const bodies = randomBatches(size, 100 + round).map(bodyOf)
-      await post(broker.port, bodies[0] ?? bodyOf([]))
-      await engine.query({ text: 'truncate flows, edge_deltas' })
-      const { rowsPerSecond, health } = await ingest(broker.port, bodies, size.flows)
-      psql(postgres.url(), `\\copy (select * from flows) to '${join(folder, 'rows')}'`)
-      psql(postgres.url(), 'drop table if exists copied; create table copied (like flows including all)')
-      const start = performance.now()
-      psql(postgres.url(), `\\copy copied from '${join(folder, 'rows')}'`)
-      const copy = (size.flows / (performance.now() - start)) * 1000
-      say(`  ${rate(rowsPerSecond)} over HTTP, ${rate(copy)} by \\copy`)
-      measured.push({ own: rowsPerSecond, copy, health })
-    }
-    const memory = broker.peakMegabytes()
-    await broker.end()
-    return [...rowsOf(measured, memory), await measureEmbedded(size, join(folder, 'data'), say)]
+    return await onPostgres({ subject: 'the broker is', connections: 2, say }, async (database) => {
+      say(`writing ${size.pods} pods and ${size.pastHolders} past holders …`)
+      await seedHolders(database.engine, size)
+      const broker = await startBroker(['--database', database.url])
+      const measured: Round[] = []
+      for (let round = 1; round <= rounds; round++) {
+        say(`batches over HTTP and \\copy of ${size.flows} flows, round ${round} of ${rounds} …`)
+        const one = await measureRound(database, {
+          port: broker.port,
+          size,
+          file: join(folder, 'rows'),
+          seed: 100 + round,
+        })
+        say(`  ${rate(one.own)} over HTTP, ${rate(one.copy)} by \\copy`)
+        measured.push(one)
+      }
+      const memory = broker.peakMegabytes()
+      await broker.end()
+      return [...rowsOf(measured, memory), await measureEmbedded(size, join(folder, 'data'), say)]
+    })
   } finally {
-    await engine.close()
-    postgres.remove()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+type RoundPlan = { readonly port: number; readonly size: StoreSize; readonly file: string; readonly seed: number }
+
+async function measureRound({ engine, url }: BenchDatabase, { port, size, file, seed }: RoundPlan): Promise<Round> {
+  await engine.query({ text: 'truncate flows, edge_deltas' })
+  const bodies = randomBatches(size, seed).map(bodyOf)
+  await post(port, bodies[0] ?? bodyOf([]))
+  await engine.query({ text: 'truncate flows, edge_deltas' })
+  const { rowsPerSecond, health } = await ingest(port, bodies, size.flows)
+  psql(url, `\\copy (select * from flows) to '${file}'`)
+  psql(url, 'drop table if exists copied; create table copied (like flows including all)')
+  const start = performance.now()
+  psql(url, `\\copy copied from '${file}'`)
+  return { own: rowsPerSecond, copy: (size.flows / (performance.now() - start)) * 1000, health }
 }
 
 function rowsOf(measured: readonly Round[], memory: number): readonly (readonly string[])[] {

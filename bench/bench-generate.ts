@@ -1,36 +1,22 @@
 /** `portolan generate` from a broker on PostgreSQL, as two processes: the time of the command, and the memory of both. */
 import { spawn } from 'node:child_process'
 import type { ObservedFlow } from '#flows/observed-flow'
-import { migrate } from '#store/migrate'
 import { storeOf } from '#store/open-store'
-import { openPostgres } from '#store/postgres-engine'
 import type { Store } from '#store/store'
-import { findPostgres, startPostgres } from '../test/store/postgres'
 import { peakMegabytes, startBroker } from './bench-broker'
+import { type BenchRows, onPostgres } from './bench-postgres'
 import { bigFlows } from './big-flows'
 
 const connections = 4
 const dayMicros = 86_400_000_000
 
 /** Rows of the performance table, or none with a sentence why. */
-export async function benchGenerate(
-  rows: number,
-  rounds: number,
-  say: (sentence: string) => void,
-): Promise<readonly (readonly string[])[]> {
-  const found = findPostgres()
-  if (!found.ok) {
-    say(`policies from a broker are not measured: ${found.reason}`)
-    return []
-  }
-  const postgres = await startPostgres(['shared_buffers=512MB', 'max_wal_size=4GB', 'checkpoint_timeout=30min'])
-  const engine = openPostgres({ database: postgres.url(), poolSize: connections, statementTimeoutMillis: 0 })
-  try {
-    await migrate(engine)
+export async function benchGenerate(rows: number, rounds: number, say: (sentence: string) => void): Promise<BenchRows> {
+  return onPostgres({ subject: 'policies from a broker are', connections, say }, async ({ engine, url }) => {
     say(`writing ${rows} flows of 300 workloads …`)
     await seed(storeOf(engine, [], undefined), rows)
     await engine.query({ text: 'vacuum analyze' })
-    const broker = await startBroker(['--database', postgres.url(), '--flow-retention-days', '0'])
+    const broker = await startBroker(['--database', url, '--flow-retention-days', '0'])
     const runs: { readonly seconds: number; readonly megabytes: number }[] = []
     for (let round = 1; round <= rounds; round++) {
       say(`policies from a broker, round ${round} of ${rounds} …`)
@@ -50,10 +36,7 @@ export async function benchGenerate(
         `${megabytes} MB (300), the broker ${own} MB`,
       ],
     ]
-  } finally {
-    await engine.close()
-    postgres.remove()
-  }
+  })
 }
 
 /** Pods first, so that each flow is stamped as `bigFlows` says it was. */

@@ -6,11 +6,9 @@ import { join } from 'node:path'
 import type { IncomingFlow } from '#flows/flow'
 import { microsPerSecond } from '#flows/instant'
 import type { Engine } from '#store/engine'
-import { migrate } from '#store/migrate'
 import { storeOf } from '#store/open-store'
-import { openPostgres } from '#store/postgres-engine'
 import type { Store } from '#store/store'
-import { findPostgres, startPostgres } from '../test/store/postgres'
+import { type BenchRows, onPostgres } from './bench-postgres'
 
 export type StoreSize = {
   readonly pods: number
@@ -25,53 +23,41 @@ const connections = 4
 const noon = (Math.floor(Date.now() / 86_400_000) * 86_400 + 43_200) * microsPerSecond
 
 /** Rows of the performance table, or none with a sentence why. */
-export async function benchStore(
-  size: StoreSize,
-  rounds: number,
-  say: (sentence: string) => void,
-): Promise<readonly (readonly string[])[]> {
-  const found = findPostgres()
-  if (!found.ok) {
-    say(`the store is not measured: ${found.reason}`)
-    return []
-  }
+export async function benchStore(size: StoreSize, rounds: number, say: (sentence: string) => void): Promise<BenchRows> {
   const folder = mkdtempSync(join(tmpdir(), 'portolan-bench-store-'))
-  const postgres = await startPostgres(['shared_buffers=512MB', 'max_wal_size=4GB', 'checkpoint_timeout=30min'])
-  const engine = openPostgres({ database: postgres.url(), poolSize: connections, statementTimeoutMillis: 0 })
   try {
-    await migrate(engine)
-    const store = storeOf(engine, [], postgres.url())
-    say(`writing ${size.pods} pods and ${size.pastHolders} past holders …`)
-    await seedHolders(engine, size)
-    const ratios: { readonly own: number; readonly copy: number }[] = []
-    for (let round = 1; round <= rounds; round++) {
-      say(`ingest and \\copy of ${size.flows} flows, round ${round} of ${rounds} …`)
-      ratios.push(await measureRound(engine, store, postgres.url(), { size, file: join(folder, 'rows'), seed: round }))
-    }
-    const [own, copy] = [median(ratios.map((one) => one.own)), median(ratios.map((one) => one.copy))]
-    say(`reading the ${size.edges} edges of a day …`)
-    const edges = await measureEdges(engine, store, size.edges)
-    return [
-      [
-        'stamped ingest by 4 connections, against \\copy of the same rows',
-        rate(own),
-        rate(copy),
-        (own / copy).toFixed(2),
-        '0.5',
-        '',
-      ],
-      [
-        `${size.edges} edges of a day read whole, against 1 s`,
-        `${(edges / 1000).toFixed(2)} s`,
-        '1.00 s',
-        (edges / 1000).toFixed(2),
-        '1',
-        '',
-      ],
-    ]
+    return await onPostgres({ subject: 'the store is', connections, say }, async ({ engine, url }) => {
+      const store = storeOf(engine, [], url)
+      say(`writing ${size.pods} pods and ${size.pastHolders} past holders …`)
+      await seedHolders(engine, size)
+      const ratios: { readonly own: number; readonly copy: number }[] = []
+      for (let round = 1; round <= rounds; round++) {
+        say(`ingest and \\copy of ${size.flows} flows, round ${round} of ${rounds} …`)
+        ratios.push(await measureRound(engine, store, url, { size, file: join(folder, 'rows'), seed: round }))
+      }
+      const [own, copy] = [median(ratios.map((one) => one.own)), median(ratios.map((one) => one.copy))]
+      say(`reading the ${size.edges} edges of a day …`)
+      const edges = await measureEdges(engine, store, size.edges)
+      return [
+        [
+          'stamped ingest by 4 connections, against \\copy of the same rows',
+          rate(own),
+          rate(copy),
+          (own / copy).toFixed(2),
+          '0.5',
+          '',
+        ],
+        [
+          `${size.edges} edges of a day read whole, against 1 s`,
+          `${(edges / 1000).toFixed(2)} s`,
+          '1.00 s',
+          (edges / 1000).toFixed(2),
+          '1',
+          '',
+        ],
+      ]
+    })
   } finally {
-    await engine.close()
-    postgres.remove()
     rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -4,6 +4,8 @@ import type { Labels, Workload } from './holder'
 import type { ObservedFlow, ObservedPeer, PeerEntity } from './observed-flow'
 import {
   instantIn,
+  lacks,
+  passOver,
   portIn,
   protocolOf,
   type Row,
@@ -144,14 +146,4 @@ function peerOf(end: End): { readonly peer: ObservedPeer | null; readonly outcom
 function entityOf(labels: readonly string[]): PeerEntity | undefined {
   const names: readonly PeerEntity[] = ['kube-apiserver', 'host', 'remote-node']
   return names.find((name) => labels.includes(`reserved:${name}`))
-}
-
-function passOver(reading: RowReading): undefined {
-  reading.tell('flows.passed-over', '')
-  return undefined
-}
-
-function lacks(what: string, reading: RowReading): undefined {
-  reading.tell('flows.not-a-flow', `the flow lacks ${what}; it is left out`)
-  return undefined
 }

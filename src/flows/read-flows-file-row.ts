@@ -63,3 +63,14 @@ export function tellMissingPort(port: number | null, protocol: string, reading: 
   if (port === null || port === 0)
     reading.tell('flows.no-port', `the ${protocol} port that was connected to is not told`)
 }
+
+/** An entry that is well and tells nothing that is asked for. */
+export function passOver(reading: RowReading): undefined {
+  reading.tell('flows.passed-over', '')
+  return undefined
+}
+
+export function lacks(what: string, reading: RowReading): undefined {
+  reading.tell('flows.not-a-flow', `the flow lacks ${what}; it is left out`)
+  return undefined
+}

@@ -1,7 +1,7 @@
 /** One flow of Hubble's as the packet that it tells of (flow/flow.proto of Cilium 1.18): where it was seen, and what became of it there. */
 import { canonicalIp } from '#base/ip'
 import type { WalkProtocol } from '#model/walk'
-import { type Row, type RowReading, rowIn, textIn } from './read-flows-file-row'
+import { lacks, passOver, type Row, type RowReading, rowIn, textIn } from './read-flows-file-row'
 
 export const hubbleVerdicts = ['FORWARDED', 'DROPPED', 'ERROR', 'AUDIT', 'REDIRECTED', 'TRACED', 'TRANSLATED'] as const
 export type HubbleVerdict = (typeof hubbleVerdicts)[number]
@@ -130,16 +130,6 @@ function layer4(flow: Row): Pick<RecordedFlow, 'protocol' | 'sourcePort' | 'port
 function numberIn(row: Row | undefined, key: string): number | undefined {
   const value = row?.[key]
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
-}
-
-function passOver(reading: RowReading): undefined {
-  reading.tell('flows.passed-over', '')
-  return undefined
-}
-
-function lacks(what: string, reading: RowReading): undefined {
-  reading.tell('flows.not-a-flow', `the flow lacks ${what}; it is left out`)
-  return undefined
 }
 
 /** The names that flow.proto gives to the numbers of bpf/lib/drop_reasons.h. */
