@@ -7,7 +7,7 @@ import { keyOf } from '#model/meta'
 import { nodeIps } from '#model/node'
 import { namedPorts, type Pod } from '#model/pod'
 import { isHeadless, type Service } from '#model/service'
-import type { WalkEnd, WalkProtocol, WalkQuestion } from '#model/walk'
+import type { WalkEnd, WalkInner, WalkProtocol, WalkQuestion } from '#model/walk'
 import { hasEnded } from '#trace/policy/party-facts'
 import { parseEnd } from './policy-parties'
 
@@ -21,6 +21,7 @@ export type PathWords = {
   readonly entryNode?: string
   readonly backend?: string
   readonly isReplyWanted: boolean
+  readonly about?: WalkInner
 }
 
 /** `notes` tell what was chosen where the words leave a choice. */
@@ -57,11 +58,26 @@ export function readEnds(cluster: Cluster, words: PathWords): PathEnds {
     isReplyWanted: words.isReplyWanted,
     ...(words.entryNode !== undefined && { entryNode: words.entryNode }),
     ...(words.backend !== undefined && { backend: words.backend }),
+    ...(words.about !== undefined && { about: words.about }),
   }
+  checkAbout(question)
   if (question.entryNode !== undefined && (source.pod !== undefined || source.node !== undefined)) {
     throw usage(`--node is where a packet from outside comes in, and ${source.name} is inside; leave it out`)
   }
   return { question, notes }
+}
+
+/** The packet inside is of the family of the error that carries it. */
+function checkAbout({ about, protocol, port, destination: { ip } }: WalkQuestion): void {
+  if (about === undefined) return
+  const isError = protocol === 'ICMP' ? [3, 11, 12].includes(port) : protocol === 'ICMPv6' && port < 128
+  if (!isError) {
+    const of = ip.family === 'ipv4' ? '--proto icmp --port 3' : '--proto icmpv6 --port 2'
+    throw usage(`--about is what an error of ICMP is about; add ${of} for one that says that a packet is too big`)
+  }
+  if (about.source.family !== ip.family || about.destination.family !== ip.family) {
+    throw usage('--about tells a packet of another family than the error’s')
+  }
 }
 
 function usage(sentence: string): Failure {

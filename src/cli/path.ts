@@ -4,7 +4,7 @@ import { Failure } from '#base/failure'
 import { parseEndpoint, printEndpoint, printIp } from '#base/ip'
 import { type CiliumVersion, ciliumVersions, defaultCiliumVersion } from '#model/cilium-version'
 import type { Cluster } from '#model/cluster'
-import type { Leg, Walk, WalkProtocol } from '#model/walk'
+import type { Leg, Walk, WalkInner, WalkProtocol } from '#model/walk'
 import { readText } from '#sources/read-text'
 import { drawWalk } from '#trace/draw-walk'
 import { tellUnmetBackend } from '#trace/journey/unmet-backend'
@@ -30,6 +30,7 @@ type PathOptions = FromOptions &
     readonly cilium: CiliumVersion
     readonly device?: PathAsked['devices']
     readonly reply?: boolean
+    readonly about?: WalkInner
     readonly state?: readonly string[]
     readonly flow?: string
     readonly namespace?: string
@@ -75,6 +76,11 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
       asNodeDevice,
     )
     .option('--reply', 'walk the answer back, too')
+    .option(
+      '--about <packet>',
+      'cilium: the packet that an error of ICMP is about, as in tcp,192.168.1.10:34567,8.8.8.8:443',
+      asInner,
+    )
     .addOption(
       new Option(
         '--state <[node=]file>',
@@ -127,6 +133,19 @@ function asBackend(text: string): string {
   return printEndpoint(printIp(ip), port)
 }
 
+/** With commas, or as rows of connection tracking are written. */
+function asInner(text: string): WalkInner {
+  const [, protocol = '', from = '', to = ''] = /^(\w+)[ ,]+([^\s,]+?) *(?:->|→|,) *(\S+)$/.exec(text.trim()) ?? []
+  const [source, destination] = [parseEndpoint(from), parseEndpoint(to)]
+  if (source?.port === undefined || destination?.port === undefined) {
+    throw new InvalidArgumentError(
+      'write PROTOCOL,ADDRESS:PORT,ADDRESS:PORT, as in tcp,192.168.1.10:34567,8.8.8.8:443.',
+    )
+  }
+  const ends = { source: source.ip, sourcePort: source.port, destination: destination.ip, port: destination.port }
+  return { protocol: asProtocol(protocol), ...ends }
+}
+
 /** RFC 3339, as Hubble writes times. */
 function asTime(text: string): string {
   const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(text)
@@ -144,6 +163,9 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   }
   if (flow !== undefined && source !== undefined) {
     throw new Failure('usage.bad-argument', '--flow tells who sends to whom; leave SOURCE and TARGET out')
+  }
+  if (options.about !== undefined && options.datapath !== 'cilium') {
+    throw new Failure('usage.bad-argument', '--about is looked up in Cilium’s maps; leave --datapath out')
   }
   const input = await readClusterInput(io, options, { command: 'path' })
   requireNode(input.cluster, options.node)
@@ -197,6 +219,7 @@ function endsOf(
     ...(options.port !== undefined && { port: options.port }),
     ...(options.node !== undefined && { entryNode: options.node }),
     ...(options.backend !== undefined && { backend: options.backend }),
+    ...(options.about !== undefined && { about: options.about }),
   })
 }
 

@@ -30,6 +30,17 @@ export type WalkQuestion = {
   /** `ip:port` of the backend to follow where the datapath chooses; absent: by its rule, or the first. */
   readonly backend?: string
   readonly isReplyWanted: boolean
+  /** Of an error of ICMP: the packet that it is about. */
+  readonly about?: WalkInner
+}
+
+/** A packet inside an error of ICMP, as whoever sends the error met it; of an echo the identifier is its source port. */
+export type WalkInner = {
+  readonly protocol: WalkProtocol
+  readonly source: Ip
+  readonly sourcePort: number
+  readonly destination: Ip
+  readonly port: number
 }
 
 /** `node` is absent outside the cluster; `device` is as the node names it, or the pod and its device. */
@@ -64,6 +75,8 @@ export type WalkPacket = {
   readonly protocol: string
   readonly source: string
   readonly destination: string
+  /** Of an error of ICMP. */
+  readonly about?: string
   readonly mark?: string
   readonly identity?: number
   readonly wrappedIn?: string

@@ -181,9 +181,10 @@ function changeLines(changes: readonly HeaderChange[]): readonly string[] {
 }
 
 /** `TCP 10.244.1.10:43210 → 10.96.0.50:80, identity 1001, in VXLAN 192.168.1.10 → 192.168.1.11`. */
-export function packetText({ protocol, source, destination, mark, identity, wrappedIn }: WalkPacket): string {
+export function packetText({ protocol, source, destination, about, mark, identity, wrappedIn }: WalkPacket): string {
   return [
     `${protocol} ${source} → ${destination}`,
+    about === undefined ? '' : `about ${about}`,
     identity === undefined ? '' : `identity ${identity}`,
     mark === undefined ? '' : `mark ${mark}`,
     wrappedIn === undefined ? '' : `in ${wrappedIn}`,

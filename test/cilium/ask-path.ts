@@ -5,7 +5,7 @@ import { parseCluster } from '#manifests/parse-cluster'
 import type { CiliumVersion } from '#model/cilium-version'
 import type { Cluster } from '#model/cluster'
 import { nodeIps } from '#model/node'
-import type { Leg, Walk, WalkEnd, WalkProtocol } from '#model/walk'
+import type { Leg, Walk, WalkEnd, WalkInner, WalkProtocol } from '#model/walk'
 import { type CiliumNet, prepareCilium } from '#trace/cilium/cilium-net'
 import type { CiliumState } from '#trace/cilium/state-tables'
 import { walkCilium } from '#trace/cilium/walk-cilium'
@@ -62,6 +62,7 @@ export type PathPacket = {
   readonly backend?: string
   readonly isReplyWanted?: boolean
   readonly icmpType?: number
+  readonly about?: WalkInner
   /** The address that the source claims. */
   readonly as?: string
 }

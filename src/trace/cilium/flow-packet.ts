@@ -1,6 +1,6 @@
 /** The packet on its way, and how programs rewrite it: addresses, ports and the checksums over them. */
 import { type Ip, printEndpoint, printIp } from '#base/ip'
-import type { HeaderChange, WalkPacket, WalkProtocol } from '#model/walk'
+import type { HeaderChange, WalkInner, WalkPacket, WalkProtocol } from '#model/walk'
 
 /** What a packet is wrapped in; `identity` is what travels in a tunnel's header. */
 export type Wrapping = {
@@ -27,6 +27,8 @@ export type FlowPacket = {
   /** Outermost last. */
   readonly wrappings: readonly Wrapping[]
   readonly dsr?: DsrInfo
+  /** Of an error of ICMP. */
+  readonly about?: WalkInner
 }
 
 export function isIcmp(protocol: WalkProtocol): boolean {
@@ -34,6 +36,12 @@ export function isIcmp(protocol: WalkProtocol): boolean {
 }
 
 export const numbers: Readonly<Record<WalkProtocol, number>> = { TCP: 6, UDP: 17, SCTP: 132, ICMP: 1, ICMPv6: 58 }
+
+/** Errors of ICMP and ICMPv6 about another packet. */
+export function isError({ protocol, icmpType }: FlowPacket): boolean {
+  if (!isIcmp(protocol)) return false
+  return protocol === 'ICMP' ? [3, 11, 12].includes(icmpType ?? 8) : (icmpType ?? 128) < 128
+}
 
 export function reversePacket({ source, destination, sourcePort, port, protocol, icmpType }: FlowPacket): FlowPacket {
   const answer = icmpType === undefined ? {} : { icmpType: answerType(icmpType) }
@@ -66,7 +74,7 @@ export function destinationText(packet: FlowPacket): string {
 }
 
 export function walkPacket(packet: FlowPacket): WalkPacket {
-  const { protocol, icmpType, sourcePort, port, mark, wrappings, dsr } = packet
+  const { sourcePort, port, mark, wrappings, dsr } = packet
   const inner = wrappings[0]?.identity
   const outer = wrappings.map(({ kind, source, destination, port: outerPort }) => {
     const to = outerPort === undefined ? printIp(destination) : printEndpoint(printIp(destination), outerPort)
@@ -75,13 +83,25 @@ export function walkPacket(packet: FlowPacket): WalkPacket {
   const option = dsr === undefined ? [] : [`${dsrNames[dsr.carrier]} ${printEndpoint(printIp(dsr.ip), dsr.port)}`]
   const carried = [...option, ...outer]
   return {
-    protocol: icmpType === undefined ? protocol : `${protocol} type ${icmpType} id ${sourcePort + port}`,
+    protocol: icmpText(packet, sourcePort + port),
     source: sourceText(packet),
     destination: destinationText(packet),
+    ...(packet.about !== undefined && { about: innerText(packet.about) }),
     ...(mark !== undefined && { mark: `0x${mark.toString(16)}` }),
     ...(inner !== undefined && { identity: inner }),
     ...(carried.length > 0 && { wrappedIn: carried.join(' in ') }),
   }
+}
+
+/** Errors have no identifier. */
+function icmpText(packet: FlowPacket, id: number): string {
+  const { protocol, icmpType } = packet
+  if (icmpType === undefined) return protocol
+  return isError(packet) ? `${protocol} type ${icmpType}` : `${protocol} type ${icmpType} id ${id}`
+}
+
+export function innerText({ protocol, source, sourcePort, destination, port }: WalkInner): string {
+  return `${protocol} ${addressText({ protocol }, source, sourcePort)} → ${addressText({ protocol }, destination, port)}`
 }
 
 const dsrNames = { option: 'IP option', geneve: 'Geneve option', ipip: 'IPIP to' } as const

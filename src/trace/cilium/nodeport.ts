@@ -6,10 +6,11 @@ import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
 import { answerThroughGateway } from './egress-gateway'
 import { findService, findWildcard, hasFlag } from './find-service'
-import { type DsrInfo, isIcmp, rewriteDestination, rewritePlace } from './flow-packet'
+import { type DsrInfo, isError, isIcmp, rewriteDestination, rewritePlace } from './flow-packet'
 import { translateSource } from './masquerade'
 import { end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
+import { reverseError } from './reverse-error'
 import { reverseFromBackend } from './reverse-nat'
 import { backToClient } from './routes'
 import { noBackend, selectBackend } from './select-backend'
@@ -241,6 +242,11 @@ export function reverseSource(draft: Draft, node: NodeTables, at: WalkPlace): Ne
   if (!isIcmp(packet.protocol) && packet.port < 32768) {
     tell(draft, place, ['skipped reverse NAT', `port ${packet.port} is below 32768, which no translation uses`])
     return undefined
+  }
+  if (isError(packet)) {
+    const found = reverseError(draft, node, place)
+    if (found === undefined) return undefined
+    return found === 'translated' ? afterReverse(draft, node, { ...at, program: 'tail_nodeport_rev_dnat' }) : end(found)
   }
   const { row, lookup } = lookUpNat(stateOf(draft, node), packet, 'IN')
   if (row === undefined) {

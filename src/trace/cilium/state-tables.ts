@@ -4,7 +4,7 @@ import { compareText } from '#base/text'
 import { printHex } from '#compile/cilium/struct-bytes'
 import { type CiliumVersion, isAtLeast } from '#model/cilium-version'
 import type { MapLookup, StateRow } from '#model/walk'
-import { type FlowPacket, isIcmp, type NewEnd } from './flow-packet'
+import { type FlowPacket, isError, isIcmp, type NewEnd } from './flow-packet'
 import { ctKeyBytes, natKeyBytes } from './state-bytes'
 import {
   type AffinityRow,
@@ -166,29 +166,24 @@ export type CtAnswer = { readonly result: CtResult; readonly row?: CtRow; readon
 
 /** The reverse tuple first, then its own; a SYN on a row that closes begins anew. */
 export function lookUpCt({ ct }: NodeState, packet: FlowPacket, direction: 'egress' | 'ingress'): CtAnswer {
-  const isError = isIcmp(packet.protocol) && isErrorType(packet)
+  const isRelated = isError(packet)
   const own: Direction = direction === 'egress' ? 'OUT' : 'IN'
   const other: Direction = direction === 'egress' ? 'IN' : 'OUT'
-  const forward = tupleOf(packet, isError)
+  const forward = tupleOf(packet, isRelated)
   const backward = swapTuple(forward)
   // The twin of a connection has no ports, and its direction's flag.
-  const related = { isRelated: isError, isService: false }
+  const related = { isRelated, isService: false }
   const reverse = ct.get(ctKey(blankRow(backward, other, related)))
   const asked = [lookupOf({ ...backward, direction: other }, related, reverse)]
-  if (reverse !== undefined) return { result: isError ? 'RELATED' : 'REPLY', row: reverse, lookups: asked }
+  if (reverse !== undefined) return { result: isRelated ? 'RELATED' : 'REPLY', row: reverse, lookups: asked }
   const row = ct.get(ctKey(blankRow(forward, own, related)))
   const lookups = [...asked, lookupOf({ ...forward, direction: own }, related, row)]
   if (row === undefined || isClosing(row)) return { result: 'NEW', lookups }
-  return { result: isError ? 'RELATED' : 'ESTABLISHED', row, lookups }
+  return { result: isRelated ? 'RELATED' : 'ESTABLISHED', row, lookups }
 }
 
 function isClosing({ flags }: CtRow): boolean {
   return (flags & (ctFlags.rxClosing | ctFlags.txClosing)) !== 0
-}
-
-/** Errors of ICMP and ICMPv6 about another packet. */
-function isErrorType({ protocol, icmpType }: FlowPacket): boolean {
-  return protocol === 'ICMP' ? [3, 11, 12].includes(icmpType ?? 8) : (icmpType ?? 128) < 128
 }
 
 function tupleOf({ protocol, source, sourcePort, destination, port }: FlowPacket, isBare: boolean): StateTuple {
@@ -237,7 +232,8 @@ export type NewCt = {
 /** Its ICMP twin stands beside it, so that errors about the connection find it. */
 export function createCt({ ct }: NodeState, packet: FlowPacket, made: NewCt): CtRow {
   const { isService = false, flags = 0, revNat = 0, ...rest } = made
-  const row: CtRow = { ...tupleOf(packet, false), isService, isRelated: false, flags, revNat, ...rest }
+  const isRelated = isError(packet)
+  const row: CtRow = { ...tupleOf(packet, isRelated), isService, isRelated, flags, revNat, ...rest }
   ct.set(ctKey(row), row)
   if (!isService && !isIcmp(packet.protocol)) {
     const protocol = packet.source.family === 'ipv4' ? 'ICMP' : 'ICMPv6'

@@ -103,8 +103,9 @@ function newDraft(net: CiliumNet, question: WalkQuestion, state: CiliumState, pa
   return { net, question, state, packet, steps: [], targets: [], doubts: [], share: 1, hops: 0 }
 }
 
-function packetOf({ source, destination, protocol, sourcePort, port }: WalkQuestion): FlowPacket {
-  const plain = { protocol, source: source.ip, destination: destination.ip, wrappings: [] }
+function packetOf({ source, destination, protocol, sourcePort, port, about }: WalkQuestion): FlowPacket {
+  const ends = { source: source.ip, destination: destination.ip, wrappings: [] }
+  const plain = { protocol, ...ends, ...(about !== undefined && { about }) }
   if (!isIcmp(protocol)) return { ...plain, sourcePort, port }
   const isAnswer = port === 0 || port === 129
   return { ...plain, sourcePort: isAnswer ? 0 : sourcePort, port: isAnswer ? sourcePort : 0, icmpType: port }

@@ -1,5 +1,6 @@
 /** Masquerading and reverse NAT: cases N1 to N10 of the sheet. */
 import { expect, test } from 'vitest'
+import { egressPolicy } from '../../../test/cilium/ask-maps'
 import { askedIp, nativeConfig, preparePath } from '../../../test/cilium/ask-path'
 import { newState, putNat } from './state-tables'
 
@@ -133,4 +134,70 @@ test('masquerading by iptables keeps its state in the kernel, and the answer fin
 test('without masquerading the pod’s address leaves the cluster', () => {
   const config = { 'enable-ipv4-masquerade': 'false' }
   expect(preparePath([], { config }).walk('A', '8.8.8.8:443').end).toBe('10.244.1.10:43210 → 8.8.8.8:443')
+})
+
+/** What the node of A's packets sends on, as a router on the way met it. */
+const aboutA = {
+  protocol: 'TCP',
+  source: askedIp('192.168.1.10'),
+  sourcePort: 34567,
+  destination: askedIp('8.8.8.8'),
+  port: 443,
+} as const
+
+test.each(['1.16', '1.17', '1.18', '1.19'] as const)(
+  '%s: that a packet is too big is told to the pod behind the translation',
+  (version) => {
+    const state = newState(version)
+    const { walk } = preparePath([], { version })
+    walk('A', '8.8.8.8:443', { sourcePort: 34567 }, state)
+    const error = { protocol: 'ICMP', icmpType: 3, about: aboutA, isReplyWanted: false } as const
+    const found = walk('203.0.113.1', '192.168.1.10', error, state)
+    expect([found.fate, found.walk.request.steps.at(-1)?.did, found.walk.request.steps.at(-1)?.packet]).toEqual([
+      'allowed',
+      'delivered',
+      {
+        protocol: 'ICMP type 3',
+        about: 'TCP 10.244.1.10:34567 → 8.8.8.8:443',
+        source: '203.0.113.1',
+        destination: '10.244.1.10',
+      },
+    ])
+    expect(found.walk.after.map(({ row }) => row)).toContain(
+      'ICMP IN 203.0.113.1:0 -> 10.244.1.10:0 related Flags=0x0000 [ ] RevNAT=0 SourceSecurityID=2',
+    )
+    const step = found.walk.request.steps.find(({ did }) => did === 'translated the error back')
+    expect(step?.lookups?.map(({ map, key }) => `${map} ${key}`)).toEqual([
+      'cilium_snat_v4_external TCP IN 8.8.8.8:443 -> 192.168.1.10:34567',
+    ])
+    expect(step?.changes?.map(({ field }) => field)).toEqual(['destination address', 'IPv4 checksum', 'packet inside'])
+  },
+)
+
+test('an error about the node’s own packets is the node’s, and one that says anything else of a translated connection is unknown', () => {
+  const state = newState('1.18')
+  const { walk } = preparePath([])
+  walk('A', '8.8.8.8:443', { sourcePort: 34567 }, state)
+  const error = { protocol: 'ICMP', icmpType: 3, isReplyWanted: false } as const
+  const own = walk('203.0.113.1', '192.168.1.10', { ...error, about: { ...aboutA, sourcePort: 40000 } }, state)
+  expect([own.fate, own.points.at(-1), own.said('is no translated connection')]).toEqual([
+    'allowed',
+    'to-host',
+    expect.stringContaining('TCP 192.168.1.10:40000 → 8.8.8.8:443'),
+  ])
+  const untold = walk('203.0.113.1', '192.168.1.10', error, state)
+  expect([untold.points.at(-1), untold.said('is not told (--about)')]).toEqual(['to-host', expect.anything()])
+  const expired = walk('203.0.113.1', '192.168.1.10', { ...error, icmpType: 11, about: aboutA }, state)
+  expect([expired.fate, expired.walk.request.verdict.because[0].code]).toEqual(['unknown', 'cilium.error-untold'])
+})
+
+test('through an egress gateway the error goes back to the pod’s node', () => {
+  const state = newState('1.18')
+  const { walk } = preparePath([egressPolicy()])
+  walk('A', '8.8.8.8:443', { sourcePort: 34567 }, state)
+  const about = { ...aboutA, source: askedIp('203.0.113.10') }
+  const error = { protocol: 'ICMP', icmpType: 3, about, isReplyWanted: false } as const
+  const found = walk('203.0.113.1', '203.0.113.10', error, state)
+  expect([found.fate, found.end]).toEqual(['allowed', '203.0.113.1 → 10.244.1.10'])
+  expect(new Set(found.walk.request.steps.flatMap(({ at }) => at.node ?? []))).toEqual(new Set(['node-gw', 'node-a']))
 })
