@@ -189,6 +189,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 }
 
+/** Of the machine, and no bug: files, memory or rights that it has not. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'errno' in error && 'syscall' in error
+}
+
 type Loop = {
   readonly wake: () => void
   readonly settled: () => Promise<void>
@@ -237,7 +242,7 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
       failuresInARow += 1
       failure = error instanceof Error ? error.message : String(error)
       // One thing that nobody thought of must not end the service of all the rest.
-      const isKnown = error instanceof Failure
+      const isKnown = error instanceof Failure || isSystemError(error)
       log.error({ err: error }, isKnown ? 'reconciling failed' : 'reconciling failed: this is a bug of Portolan')
       return clock.now() + retryMs
     }

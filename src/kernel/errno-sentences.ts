@@ -25,6 +25,9 @@ const sentences: Readonly<Record<string, string>> = {
   EEXIST: 'it is there already; another writer made it first, or a file of this name is left over',
   EBUSY: 'something else holds it; stop the other writer',
   EAGAIN: 'another process holds the lock; only one agent may write to a bpffs folder, so stop the other one',
+  EMFILE:
+    'this process has as many files open as it may; raise its limit (LimitNOFILE, ulimit -n): an agent holds four for each interface',
+  ENFILE: 'this machine has as many files open as it may; raise fs.file-max',
   EBADF: 'the descriptor is closed or of another kind; this is a bug in Portolan',
   EFAULT: 'an address was wrong; this is a bug in Portolan',
   EROFS: 'the file system is read-only; mount the bpffs read-write',
