@@ -1,6 +1,6 @@
 /**
  * The identities of a cluster: one number for each set of labels that pods have. CiliumIdentity objects in the input tell
- * the numbers; other sets are numbered from 256 in the order of their printed labels, where Cilium would draw at random.
+ * the numbers; other sets are numbered from the cluster's first in the order of their printed labels, where Cilium would draw at random.
  */
 import { compareText } from '#base/text'
 import { type LabelSet, printLabelSet } from './label'
@@ -19,7 +19,11 @@ export type GivenIdentity = { readonly number: number; readonly labels: LabelSet
 export type IdentityTable = ReadonlyMap<string, Identity>
 
 /** Of two given numbers for one set the lower one counts. Numbers beyond the range of pods are taken as they are given. */
-export function allocateIdentities(sets: Iterable<LabelSet>, given: readonly GivenIdentity[] = []): IdentityTable {
+export function allocateIdentities(
+  sets: Iterable<LabelSet>,
+  given: readonly GivenIdentity[] = [],
+  first = firstClusterNumber,
+): IdentityTable {
   const table = new Map<string, Identity>()
   for (const one of [...given].sort((a, b) => a.number - b.number)) {
     const key = printLabelSet(one.labels)
@@ -31,7 +35,7 @@ export function allocateIdentities(sets: Iterable<LabelSet>, given: readonly Giv
     const key = printLabelSet(labels)
     if (!table.has(key)) open.set(key, labels)
   }
-  let number = firstClusterNumber
+  let number = first
   for (const key of [...open.keys()].sort(compareText)) {
     while (taken.has(number)) number++
     const labels = open.get(key)

@@ -22,6 +22,11 @@ export const reservedNames = Object.keys(identityNumbers) as readonly ReservedNa
 /** The first number that a pod can have, and the last in a cluster whose id is 0. */
 export const firstClusterNumber = 256
 export const lastClusterNumber = 65535
+/** Where a cluster's own numbers begin: a mesh parts them by 16 bits, and by 15 where it may have 511 clusters. */
+export function firstNumberOf(clusterId: number, mostClusters: 255 | 511): number {
+  return clusterId === 0 ? firstClusterNumber : clusterId * (mostClusters === 511 ? 2 ** 15 : 2 ** 16)
+}
+
 /** Numbers of prefixes and names belong to one node, and so do those of nodes told apart by labels. */
 export const firstLocalNumber = 0x01000001
 export const firstRemoteNodeNumber = 0x02000001

@@ -3,7 +3,7 @@ import type { Prefix } from '#base/prefix'
 import { allocateIdentities, type GivenIdentity, type IdentityTable } from '#compile/identities/identities'
 import { type LabelSet, labelSet, parseLabel, printLabelSet } from '#compile/identities/label'
 import { type LabelFilter, parseLabelFilter } from '#compile/identities/label-filter'
-import { firstClusterNumber, firstRemoteNodeNumber } from '#compile/identities/numbers'
+import { firstClusterNumber, firstNumberOf, firstRemoteNodeNumber } from '#compile/identities/numbers'
 import { podLabelSet } from '#compile/identities/pod-labels'
 import { numberPrefixes, type PrefixTable } from '#compile/identities/prefix-identities'
 import type { Cluster } from '#model/cluster'
@@ -57,9 +57,10 @@ export function ciliumIdentities(
     labels: labelSet(Object.entries(labels).map(([key, value]) => parseLabel(`${key}=${value}`, 'k8s'))),
   }))
   const names = [...cluster.nodes.keys()].sort()
+  const first = firstNumberOf(settings.clusterId, settings.mostClusters)
   return {
     ...facts,
-    table: allocateIdentities(sets, withEndpoints(given, [...endpointNumbers(facts), ...learned])),
+    table: allocateIdentities(sets, withEndpoints(given, [...endpointNumbers(facts), ...learned]), first),
     prefixes: numberPrefixes(prefixes, settings.isDualStack),
     apiServers,
     nodeNumbers: new Map(names.map((name, index) => [name, firstRemoteNodeNumber + index])),

@@ -12,6 +12,9 @@ export type CiliumSettings = {
   /** `enable-policy`. */
   readonly enforcement: EnforcementMode
   readonly clusterName: string
+  /** `cluster-id` of a mesh, 0 without; `max-connected-clusters` is how many it may have. */
+  readonly clusterId: number
+  readonly mostClusters: 255 | 511
   /** `allow-localhost`: under Kubernetes `auto` means always. */
   readonly allowsLocalhost: boolean
   readonly isDualStack: boolean
@@ -49,6 +52,8 @@ function defaults(cluster: Cluster): CiliumSettings {
     version: defaultCiliumVersion,
     enforcement: 'default',
     clusterName: 'default',
+    clusterId: 0,
+    mostClusters: 255,
     allowsLocalhost: true,
     isDualStack: hasBothFamilies(cluster),
     cidrMatchesNodes: false,
@@ -76,6 +81,8 @@ function configured(cluster: Cluster): CiliumOptions {
   return withoutUndefined({
     enforcement: readEnforcement(enforcement),
     clusterName: clusterName === '' ? undefined : clusterName,
+    clusterId: clusterIdOf(data['cluster-id']),
+    mostClusters: data['max-connected-clusters'] === '511' ? 511 : undefined,
     allowsLocalhost: localhost === undefined ? undefined : localhost !== 'policy',
     isDualStack: families.includes(undefined) ? undefined : families.every((on) => on === true),
     cidrMatchesNodes: data['policy-cidr-match-mode']?.split(/[\s,]+/).includes('nodes'),
@@ -89,6 +96,10 @@ function configured(cluster: Cluster): CiliumOptions {
     tunnelPort: tunnelPort(data),
     allowsFragmentationNeeded: flag('allow-icmp-frag-needed'),
   })
+}
+
+function clusterIdOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,3}$/.test(text) && Number(text) <= 511 ? Number(text) : undefined
 }
 
 function tunnelPort(data: Readonly<Record<string, string>>): number | undefined {

@@ -79,6 +79,29 @@ describe('numbers', () => {
     expect(numberOf([namespace('x'), pod('x/one', { app: 'a' }), pod('x/two', { app: 'b' })], 'x/one')).toBe(256)
   })
 
+  test('C41: in a mesh a cluster numbers from its id on, and its pods have its name', () => {
+    const config = (data: Raw): Raw => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'kube-system', name: 'cilium-config' },
+      data: { 'cluster-name': 'north', ...data },
+    })
+    const pods = [namespace('x'), pod('x/one', { app: 'a' }), pod('x/two', { app: 'b' })]
+    const first = (data: Raw) => numberOf([...pods, config(data)], 'x/one')
+    expect(first({})).toBe(256)
+    expect(first({ 'cluster-id': '3' })).toBe(3 << 16)
+    expect(first({ 'cluster-id': '3', 'max-connected-clusters': '511' })).toBe(3 << 15)
+    expect(first({ 'cluster-id': 'x' })).toBe(256)
+    expect(numberOf([...exampleWorld, config({ 'cluster-id': '3' })], 'A')).not.toBe(1001)
+    const asked = askCilium([
+      ...pods,
+      config({ 'cluster-id': '3' }),
+      cnp('x/p', { endpointSelector: {}, ingress: [{ fromEntities: ['cluster'] }] }),
+    ])
+    expect(asked.at('ingress', 'x/one', 'x/two', 'TCP 80')).toBe('allowed')
+    expect(asked.at('ingress', '8.8.8.8', 'x/two', 'TCP 80')).toBe('133')
+  })
+
   test('I19: the first identity of a prefix is 16777217', () => {
     const policy = cnp('business/p', { ...server, ingress: [{ fromCIDR: ['203.0.113.0/24'] }] })
     expect(numberOf([...exampleWorld, policy], '203.0.113.9')).toBe(16777217)
