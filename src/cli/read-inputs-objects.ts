@@ -73,7 +73,6 @@ async function readCluster(io: Io, chosen: ChosenCluster, wanted: ObjectsWanted)
   const { spared = [], without = [], beside = [] } = wanted
   const say = (text: string): void => io.err(`${text}\n`)
   const namespace = wanted.onlyNamespace?.(chosen.namespace)
-  // The reader of clusters loads a library that takes a second.
   const { readLiveCluster } = await import('#sources/cluster-read')
   const { cluster, findings, unread } = await readLiveCluster(
     chosen,

@@ -79,7 +79,7 @@ async function readKinds(
         take: (objects) => {
           for (const object of objects) builder.add(object)
           count += objects.length
-          progress.tell(() => `${countOf(count, 'object')} read from cluster ${client.context} so far`)
+          progress.tell(() => tellCount(client, count))
         },
         restart: () => {
           forget()
@@ -98,6 +98,10 @@ async function readKinds(
   const { value: cluster, findings } = builder.build()
   const told = troubles.map(({ kind, trouble }) => ({ kind: kind.kind, finding: unreadKind(client, kind, trouble) }))
   return { cluster, findings: [...notServed(client, absent), ...read, ...findings], unread: told }
+}
+
+function tellCount({ context }: ApiClient, count: number): string {
+  return count === 0 ? `asking cluster ${context}` : `${countOf(count, 'object')} read from cluster ${context} so far`
 }
 
 async function attempt(work: () => Promise<void>): Promise<Trouble | undefined> {

@@ -1,6 +1,6 @@
 /** The ways into a cluster that a kubeconfig knows: certificates, tokens, plugins, proxies, several files, and a pod's own. */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,6 +70,52 @@ describe('who asks', () => {
     writeFileSync(join(folder, 'token'), `${token}\n`)
     expect((await ask({ tokenFile: 'token' })).out).toMatch(answer)
     expect(new Set(byToken.tokens)).toEqual(new Set([`Bearer ${token}`]))
+  })
+
+  test('an OIDC token of an auth-provider, by the client library', async () => {
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const jwt = [part({ alg: 'none' }), part({ exp: 4_000_000_000 }), 'SECRETsignature'].join('.')
+    const server = await startApiServer({ objects: await readSamples('samples/traffic-policy'), tls: made, token: jwt })
+    const provider = {
+      name: 'oidc',
+      config: { 'id-token': jwt, 'client-id': 'x', 'idp-issuer-url': 'https://127.0.0.1:1' },
+    }
+    const ran = await ask({ 'auth-provider': provider }, server)
+    const broken = await ask({ 'auth-provider': { name: 'oidc', config: { 'id-token': 'SECRET' } } }, server)
+    await server.close()
+    expect(ran.out).toMatch(answer)
+    expect(broken.err).toMatch(/lets nobody in with these credentials|cannot be logged in by auth-provider oidc/)
+    expect(broken.err).not.toContain('SECRET')
+  })
+
+  test('a password, and somebody to be taken for', async () => {
+    const seen: IncomingHttpHeaders[] = []
+    const server = await startApiServer({
+      objects: [],
+      meddle: ({ headers }) => {
+        seen.push(headers)
+        return false
+      },
+    })
+    const user = { username: 'jane', password: 'pass', as: 'system:viewer', 'as-groups': ['a', 'b'], 'as-uid': '7' }
+    const kubeconfig = writeConfig(folder, {
+      server: server.url,
+      user: { ...user, 'as-user-extra': { 'why/so': ['x'] } },
+    })
+    await run([...explain, ...packet, '--kubeconfig', kubeconfig])
+    await server.close()
+    expect(seen[0]).toMatchObject({
+      authorization: `Basic ${base64('jane:pass')}`,
+      'impersonate-user': 'system:viewer',
+      'impersonate-group': 'a, b',
+      'impersonate-uid': '7',
+      'impersonate-extra-why%2fso': 'x',
+    })
+  })
+
+  test('a server that is not checked, where the kubeconfig says so', async () => {
+    const cluster = { 'certificate-authority-data': undefined, 'insecure-skip-tls-verify': true }
+    expect((await ask({ token }, byToken, cluster)).out).toMatch(answer)
   })
 
   test('a credential plugin, beside the kubeconfig, that is told of the cluster', async () => {
