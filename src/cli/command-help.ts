@@ -18,11 +18,11 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan trace --ruleset node.save --to 10.96.0.20:80',
     'portolan trace --all --from samples/shop --node node-a',
   ],
-  explain: ['portolan explain shop/web --from samples/shop', 'portolan explain shop/web --from cluster.yaml'],
+  explain: ['portolan explain shop/web --from samples/shop', 'portolan explain web -n shop --context staging'],
   dns: ['portolan dns web.shop --from samples/shop', 'portolan dns web.shop --pod shop/client --from samples/shop'],
   'resolv-conf': [
-    'portolan resolv-conf shop/client --from samples/shop',
-    'portolan resolv-conf shop/client --from cluster.yaml',
+    'portolan resolv-conf --pod shop/client --from samples/shop',
+    'portolan resolv-conf -n shop --context staging',
   ],
   broker: ['portolan broker --data flows', 'portolan broker --database postgres://portolan@db/flows'],
   flows: [

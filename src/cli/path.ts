@@ -18,6 +18,8 @@ import { type PathEnds, readEnds } from './path-ends'
 import { addJourneyOptions, type JourneyOptions, readKubeProxy } from './path-kube-proxy'
 import { printFindings } from './print-findings'
 import { type ClusterInput, readClusterInput, requireNode } from './read-inputs'
+import { ciliumAgents, ciliumPolicies, ciliumRoutes } from './read-inputs-kinds'
+import type { ObjectsWanted } from './read-inputs-objects'
 
 type PathOptions = FromOptions &
   JourneyOptions & {
@@ -167,7 +169,7 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   if (options.about !== undefined && options.datapath !== 'cilium') {
     throw new Failure('usage.bad-argument', '--about is looked up in Cilium’s maps; leave --datapath out')
   }
-  const input = await readClusterInput(io, options, { command: 'path' })
+  const input = await readClusterInput(io, options, { command: 'path', ...notAsked(options.datapath) })
   requireNode(input.cluster, options.node)
   for (const node of options.device?.keys() ?? []) requireNode(input.cluster, node, '--device')
   const asked: Omit<PathAsked, 'question'> = {
@@ -189,6 +191,13 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   if (options.output === 'hubble') await printAsHubble(io, walk, { asked, time: timeOf(options) })
   else printAnswer(io, walk, { options, title: `${source} → ${target}`, notes: ends.notes })
   return worstOf(walk)
+}
+
+/** kube-proxy's nodes know nothing of Cilium, whose policies are told of. */
+function notAsked(datapath: Datapath): Pick<ObjectsWanted, 'spared' | 'without'> {
+  if (datapath === 'cilium') return {}
+  const without = [...ciliumAgents, ...ciliumRoutes, 'ConfigMap/cilium-config', 'ConfigMap/ip-masq-agent']
+  return { without, spared: ciliumPolicies }
 }
 
 function timeOf({ time }: PathOptions): string {

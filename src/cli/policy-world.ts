@@ -13,7 +13,7 @@ import { type PolicyWorld, preparePolicies } from '#trace/policy/world'
 import { noteSemantics } from '#verify/policy/note-semantics'
 import type { Io } from './io'
 import { type ClusterInput, readClusterInput } from './read-inputs'
-import { ciliumAgents } from './read-inputs-kinds'
+import { ciliumAgents, ciliumPolicies, tiers } from './read-inputs-kinds'
 import type { ObjectFlags, ObjectsWanted } from './read-inputs-objects'
 
 export type PolicyWorldOptions = {
@@ -48,8 +48,8 @@ export type WorldInput = ClusterInput & { readonly world: PolicyWorld }
 
 /** Policies of the other system decide nothing: they are told of. */
 const others = {
-  k8s: ['CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy', 'CiliumCIDRGroup'],
-  cilium: ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'],
+  k8s: ciliumPolicies,
+  cilium: tiers,
 }
 
 export async function readPolicyWorld(

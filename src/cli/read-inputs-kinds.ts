@@ -28,11 +28,11 @@ export type ClusterCommand =
 
 const slices = ['Service', 'Pod', 'EndpointSlice', 'Endpoints']
 const workloads = ['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob']
-const tiers = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy']
-const ciliumPolicies = ['CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy', 'CiliumCIDRGroup']
-/** What only Cilium's semantics ask. */
+export const tiers = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy']
+export const ciliumPolicies = ['CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy', 'CiliumCIDRGroup']
+/** What Cilium's agents write: of no matter where others decide. */
 export const ciliumAgents = ['CiliumIdentity', 'CiliumEndpoint', 'CiliumEndpointSlice', 'CiliumNode']
-const ciliumRoutes = ['CiliumEgressGatewayPolicy', 'CiliumLocalRedirectPolicy']
+export const ciliumRoutes = ['CiliumEgressGatewayPolicy', 'CiliumLocalRedirectPolicy']
 const traffic = ['TrafficPolicy', 'TrafficPolicyBinding', 'VPCAttachment', 'EdgeService', 'EdgeAttachment']
 
 const dnsSettings = ['ConfigMap/coredns', 'ConfigMap/coredns-custom']

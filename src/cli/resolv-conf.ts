@@ -32,7 +32,7 @@ export function addResolvConf(program: Command, { io, end }: CommandContext): vo
 /** Objects tell the pod and the Service kube-dns: who names neither pod nor objects, and a nameserver, needs none. */
 async function readInput(io: Io, options: ResolvConfOptions): Promise<ClusterInput | undefined> {
   const flags = { ...options, slices: 'input' } as const
-  const wanted = { command: 'resolv-conf', spared: options.pod === undefined ? ['Pod'] : [] } as const
+  const wanted = { command: 'resolv-conf', without: options.pod === undefined ? ['Pod'] : [] } as const
   if (options.from !== undefined || meansCluster(options)) return readClusterInput(io, flags, wanted)
   const needsNone =
     options.pod === undefined && (options.nameserver !== undefined || options.nodeResolvConf !== undefined)

@@ -229,6 +229,36 @@ describe('what may not be read', () => {
     })
   })
 
+  test('kinds of one group are read in the versions that serve them', async () => {
+    const policy = (kind: string, version: string): RawObject => ({
+      kind,
+      apiVersion: `policy.networking.k8s.io/${version}`,
+      value: {
+        metadata: { name: kind.toLowerCase() },
+        spec: { tier: 'Admin', priority: 1, subject: { namespaces: {} } },
+      },
+      origin: { file: 'test' },
+    })
+    const objects = [policy('ClusterNetworkPolicy', 'v1alpha2'), policy('AdminNetworkPolicy', 'v1alpha1')]
+    await serving({ objects }, async (server) => {
+      const { cluster } = await read(server, ['AdminNetworkPolicy', 'ClusterNetworkPolicy'])
+      expect(cluster.tierPolicies.size).toBe(2)
+      expect(server.requests.filter((one) => one.includes('limit='))).toEqual([
+        'GET /apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies?limit=500',
+        'GET /apis/policy.networking.k8s.io/v1alpha2/clusternetworkpolicies?limit=500',
+      ])
+    })
+  })
+
+  test('a walk between nodes of kube-proxy rests on nothing of Cilium’s', async () => {
+    const forbidden = ['ciliumendpoints.cilium.io', 'ciliumidentities.cilium.io', 'ciliumnetworkpolicies.cilium.io']
+    await serving({ objects: await readSamples('samples/shop'), forbidden }, async (server) => {
+      const words = ['path', 'shop/client', 'shop/svc/web', '--kubeconfig', writeConfig(folder, { server: server.url })]
+      expect((await run([...words, '--datapath', 'iptables'])).err).not.toMatch(/the answer is unknown/)
+      expect(await run(words)).toMatchObject({ code: 3, out: '' })
+    })
+  })
+
   test('no more is asked for than the command needs, in the namespace that it needs', async () => {
     await serving({}, async (server) => {
       await run([...explain, '--kubeconfig', writeConfig(folder, { server: server.url })])
