@@ -1,13 +1,14 @@
 /** `portolan agent attach` and `agent mode` on veth pairs: what they do, what they say, and that a refusal leaves nothing. */
 
 import { spawnSync } from 'node:child_process'
-import { chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Captured } from '#cli/capture'
 import { datapathVersion } from '#compile/traffic-policy/datapath-maps'
 import { openDatapath } from '#kernel/datapath'
 import { runWords } from '../run-words'
+import { agentFiles, spawnAgent, until } from './agent-process'
 import { type BpffsFolder, createBpffsFolder } from './bpffs-folder'
 import { allowAll, bringUp, createPair, denyAll, hostIp, pings, requestOf, workloadIp } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
@@ -208,7 +209,7 @@ describeKernel('the pages', () => {
   test('README.md: the commands of a node', async () => {
     const folder = createBpffsFolder()
     const { host, workload } = createPair()
-    const lines = [...readFileSync('README.md', 'utf8').matchAll(/^npx portolan (agent .+?) +#/gm)]
+    const lines = [...readFileSync('README.md', 'utf8').matchAll(/^npx portolan (agent (?:attach|mode)\b.*?) +#/gm)]
     expect(lines.length).toBe(2)
     for (const [, line = ''] of lines) {
       const words = line.replace('--netns workload', `--netns ${workload}`).split(/ +/)
@@ -217,5 +218,20 @@ describeKernel('the pages', () => {
     }
     removeNamespaces([host, workload])
     folder.remove()
+  })
+
+  test('README.md: the agent of a node', async () => {
+    const folder = createBpffsFolder()
+    const files = agentFiles()
+    const { host, workload } = createPair()
+    const [line] = /^npx portolan agent (--node .+?) +&/m.exec(readFileSync('README.md', 'utf8'))?.slice(1) ?? []
+    const words = (line ?? '').replace('--status status', `--status ${files.status}`).split(/ +/)
+    const agent = spawnAgent([...words, '--bpffs', folder.path], { namespace: host })
+    await until('it tells of the binding', () => existsSync(files.status), 20_000, agent.output)
+    agent.child.kill('SIGTERM')
+    expect(await agent.ended, agent.output()).toBe(0)
+    removeNamespaces([host, workload])
+    folder.remove()
+    files.remove()
   })
 })
