@@ -59,6 +59,8 @@ export type JourneyWorld = {
   readonly unmasked: readonly Prefix[] | undefined
   /** Computed rules are those that a packet to the destination can meet: kube-proxy's for other Services ask for other addresses. */
   readonly rulesOf: (node: string, to: RulesAsked) => StandingRules
+  /** The node's rules are computed, and none of them asks for the destination. */
+  readonly isPlain: (node: string, to: RulesAsked) => boolean
 }
 
 export function journeyWorld(setting: JourneySetting): JourneyWorld {
@@ -71,6 +73,7 @@ export function journeyWorld(setting: JourneySetting): JourneyWorld {
     places,
     policies: preparePolicies(cluster, { semantics: kubernetesSemantics }),
     unmasked: rangesWithoutMasquerade(cluster),
+    isPlain: (node, to) => setting.rulesets?.has(node) !== true && focus(to).text === '',
     rulesOf: (node, to) => {
       const { family } = to.destination
       const { text, ...focused } = focus(to)

@@ -7,7 +7,7 @@ import type { StateRow, WalkStep } from '#model/walk'
 import { podBehindHostPort } from '../host-port'
 import type { Way } from '../path'
 import type { Party } from '../policy/party'
-import { partyOfIp } from '../policy/world'
+import { classOf, partyOfIp } from '../policy/world'
 import { type Crossing, crossNode } from './cross-node'
 import { type Arrival, type Fate, judged } from './fate'
 import { destinationText, type Flight, sourceText, walkPacket } from './flight'
@@ -22,6 +22,8 @@ export type FlightWalk = {
   readonly world: JourneyWorld
   readonly state: NodeState
   readonly remembered: readonly StateRow[]
+  /** The one to follow where there is a choice. */
+  readonly backend?: string
 }
 
 /** The packet as it comes to a node: from a pod or a process of it, or off the wire. */
@@ -56,7 +58,42 @@ export function walkFlight(walk: FlightWalk, standing: Standing): readonly Fate[
   const memory = memoryOf(remembered, flight)
   const crossings = crossNode({ world, node, way, flight, state, memory })
   const isSplit = crossings.length > 1
-  return crossings.flatMap((crossing) => afterNode(walk, standing, { crossing, isSplit }))
+  const walked = new Map<string, Fate>()
+  return crossings.flatMap((crossing) => {
+    const key = isSplit ? alikeKey(walk, standing, crossing) : undefined
+    const known = key === undefined ? undefined : walked.get(key)
+    if (known !== undefined) return [asAlike(known, standing, crossing)]
+    const fates = afterNode(walk, standing, { crossing, isSplit })
+    const [only, second] = fates
+    if (key !== undefined && only !== undefined && second === undefined) walked.set(key, only)
+    return fates
+  })
+}
+
+/**
+ * Of endpoints that no policy tells apart, behind nodes whose rules do not ask for them, one is walked for all; that is most
+ * of what a Service of many pods would cost. Undefined where each is to be walked.
+ */
+function alikeKey(
+  { world, state, remembered, backend }: FlightWalk,
+  from: Standing,
+  crossing: Crossing,
+): string | undefined {
+  const { after, kind, delivered, tracked } = crossing
+  const place = placeOf(world.places, after.destination)
+  if (kind !== 'delivered' || delivered !== 'forwarded' || tracked !== undefined) return undefined
+  if (state.size > 0 || remembered.length > 0 || destinationText(after) === backend) return undefined
+  if (place.kind !== 'pod' || place.node === undefined || place.pod === from.sender) return undefined
+  if (!world.isPlain(place.node, after)) return undefined
+  const { id } = classOf(world.policies, { kind: 'pod', pod: place.pod }, after.destination.family)
+  return `${id} ${after.port} ${sourceText(after)} ${place.node === from.node}`
+}
+
+/** What is told of it beside the target is told of the one that was walked. */
+function asAlike(known: Fate, { share }: Standing, crossing: Crossing): Fate {
+  const { target, ...rest } = known
+  const own = target === undefined ? {} : { target: destinationText(crossing.after) }
+  return { ...rest, ...own, share: share * crossing.share }
 }
 
 function stop(

@@ -20,7 +20,12 @@ export function walkJourney(world: JourneyWorld, question: WalkQuestion): Walk {
   const given = [...(world.setting.conntrack ?? [])].flatMap(([node, entries]) =>
     entries.map((entry): NodeEntry => ({ node, entry, isNew: false })),
   )
-  const walk: FlightWalk = { world, state: nodeState(given), remembered: world.setting.remembered ?? [] }
+  const walk: FlightWalk = {
+    world,
+    state: nodeState(given),
+    remembered: world.setting.remembered ?? [],
+    ...(question.backend !== undefined && { backend: question.backend }),
+  }
   const flight = flightOf(question)
   const start = startOf(world, question, flight)
   const fates = start.kind === 'stands' ? walkFlight(walk, start.standing) : [start.fate]
