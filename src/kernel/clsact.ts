@@ -8,7 +8,11 @@ const place = ['prio', '1', 'handle', '0x7070']
 
 /** In the calling thread's network namespace, which a child inherits. */
 export function attachByClsact(interfaceName: string, hook: Hook, pinPath: string): void {
-  tc(['qdisc', 'replace', 'dev', interfaceName, 'clsact'])
+  tc(['qdisc', 'replace', 'dev', interfaceName, 'clsact'], (why) =>
+    /must match existing|Exclusivity|File exists/.test(why)
+      ? `; ${interfaceName} has another queueing discipline in the place of clsact: remove that (tc qdisc delete dev ${interfaceName} ingress)`
+      : '',
+  )
   const program = ['bpf', 'direct-action', 'object-pinned', pinPath]
   tc(['filter', 'replace', 'dev', interfaceName, hook, 'protocol', 'all', ...place, ...program])
 }
@@ -40,9 +44,13 @@ export function detachByClsact(interfaceName: string, hook: Hook): void {
 
 const environment = { ...process.env, LC_ALL: 'C', PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin` }
 
-function tc(args: readonly string[]): void {
+function tc(args: readonly string[], remedyOf: (why: string) => string = () => ''): void {
   const done = spawnSync('tc', args, { encoding: 'utf8', env: environment })
   if (done.status === 0) return
   const why = done.error === undefined ? done.stderr.trim() : 'tc could not be started; install iproute2'
-  throw new Failure('system.command-failed', `tc ${args.slice(0, 5).join(' ')} failed: ${why}`, done.error)
+  throw new Failure(
+    'system.command-failed',
+    `tc ${args.slice(0, 5).join(' ')} failed: ${why}${remedyOf(why)}`,
+    done.error,
+  )
 }

@@ -27,7 +27,7 @@ export type Folders = {
 
 export type Tables = Readonly<Record<DatapathMap, BpfMap>>
 
-export function foldersOf(folder: string, version = datapathVersion): Folders {
+export function foldersOf(folder: string, version: number | string = datapathVersion): Folders {
   return foldersAt(join(folder, `v${version}`))
 }
 

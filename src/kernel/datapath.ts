@@ -23,6 +23,7 @@ import { ensurePrograms, notePrograms } from './datapath-programs'
 import { type Publisher, publisherOf } from './datapath-publisher'
 import { isModeChosen, makeFolders, openTables, readMode, writeConfig, writeMode } from './datapath-tables'
 import { closeAttachments, type HeldAttachments, holdAttachments, noAttachments } from './held-attachments'
+import { setAsideLost } from './lost-tables'
 import { type BpfMap, closeMap, lookUp, numberKey, rowSize } from './maps'
 import { loadNative, type Native } from './native'
 import { inheritMode, lockOlder, type OlderVersions } from './older-versions'
@@ -78,12 +79,14 @@ const directions = ['ingress', 'egress'] as const
 
 /** Attaching takes turns by a short lock of its own; it does not need the agent's. */
 export function openAttacher(options: DatapathOptions): Attacher {
+  setAsideLost(options.native ?? loadNative(), options.folder)
   return openParts(options).attacher
 }
 
 /** The agent's: a second one of the same folder is refused. */
 export function openDatapath(options: DatapathOptions): Datapath {
   const native = options.native ?? loadNative()
+  setAsideLost(native, options.folder)
   const older = lockOlder(native, options.folder)
   try {
     const place = openPinPlace(native, options.folder)
@@ -158,10 +161,10 @@ function openLocked(options: DatapathOptions, locks: Locks): Datapath {
       return publisher.publish(requests)
     },
     restorePins(isThorough) {
-      if (!isThorough && place.isHere()) return { pins: 0 }
+      if (!isThorough && place.isHere()) return { pins: 0, takenOver: 0 }
       const { attach } = attacher
       const restored = restorePins({ bpf, folders, tables, place, attachments, publisher, attach })
-      if (restored.pins > 0) hold()
+      if (restored.pins + restored.takenOver > 0) hold()
       return restored
     },
     isModeChosen: () => isModeChosen(bpf, tables),

@@ -15,6 +15,7 @@ import {
   writeConfig,
 } from './datapath-tables'
 import { detachLink, type LinkInfo, queryHook, readLink } from './links'
+import { findLost } from './lost-tables'
 import { type BpfMap, closeMap } from './maps'
 import type { Native } from './native'
 import { findNamespace, insideNamespace, knownNamespaces } from './network-namespace'
@@ -32,7 +33,8 @@ export type OlderVersions = {
 /** The latest first. */
 function findOlder(folder: string): readonly Folders[] {
   const versions = Array.from({ length: datapathVersion - 1 }, (_, index) => datapathVersion - 1 - index)
-  return versions.map((version) => foldersOf(folder, version)).filter(({ root }) => existsSync(root))
+  const older = versions.map((version) => foldersOf(folder, version)).filter(({ root }) => existsSync(root))
+  return [...findLost(folder), ...older]
 }
 
 /**

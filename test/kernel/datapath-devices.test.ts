@@ -140,4 +140,21 @@ describeKernel('devices under the datapath', () => {
     removeNamespaces([host, workload])
     other.remove()
   })
+
+  test('where another queueing discipline has the place of clsact, that is said with what to do, and nothing is left', () => {
+    const other = createBpffsFolder()
+    const without = openDatapath({ folder: other.path, native: withFaults(native, new Set<Fault>(['no-tcx'])) })
+    const { host, workload } = createPair()
+    mustRun(['tc', '-n', host, 'qdisc', 'add', 'dev', 'host0', 'ingress'])
+    const attachHere = () => without.attach({ name: 'host0', namespacePath: `/run/netns/${host}`, side: 'host' })
+    expect(attachHere).toThrow(
+      /clsact failed: .*; host0 has another queueing discipline .*\(tc qdisc delete dev host0 ingress\)/,
+    )
+    expect(without.interfaces()).toEqual([])
+    mustRun(['tc', '-n', host, 'qdisc', 'delete', 'dev', 'host0', 'ingress'])
+    expect(without.isAttached(attachHere())).toBe(true)
+    without.close()
+    removeNamespaces([host, workload])
+    other.remove()
+  })
 })
