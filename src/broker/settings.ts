@@ -71,7 +71,7 @@ export const numberSettings = {
     fallback: 5000,
     least: 100,
     most: 100_000,
-    meaning: 'pods that retention removes in one statement',
+    meaning: 'rows that retention removes in one statement',
   },
   foldIntervalSeconds: {
     environment: 'BROKER_FOLD_INTERVAL_SECS',
