@@ -88,11 +88,12 @@ export function reconcile(facts: PassFacts): Pass {
 /** What lost its pin would be lost with this process: it is pinned again, or told until it is. */
 function restorePins({ memory, isResync, looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
   const before = memory.lostPins
-  const { pins, trouble } = datapath.restorePins(isResync || looksForGone || before !== undefined)
+  const { pins, takenOver, trouble } = datapath.restorePins(isResync || looksForGone || before !== undefined)
   memory.lostPins = trouble
   if (trouble !== undefined && trouble !== before) log.error(trouble)
   if (trouble === undefined && before !== undefined) log.info('everything is pinned again')
   if (pins > 0) log.warn({ pins }, 'pins that were gone are made again, of what is held')
+  if (takenOver > 0) log.warn('interfaces of another datapath in the same folder are taken over; its mode is not')
 }
 
 const nothingDone: CarriedOut = { published: 0, unbound: [], failures: new Map() }

@@ -1,6 +1,6 @@
 /** Pins that are gone, made again of the descriptors that an agent holds: tables, programs on their hooks, and what is bound. */
-import { existsSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, renameSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { Failure } from '#base/failure'
 import type { Bpf } from './bpf-sys'
 import { listPins, openPin, pin } from './bpffs'
@@ -16,6 +16,8 @@ import { withTurn } from './writer-lock'
 export type Restored = {
   /** How many pins were made. */
   readonly pins: number
+  /** How many datapaths that others had made in the place were taken over; their modes are not. */
+  readonly takenOver: number
   /** Why they cannot all be made now, and what to do; undefined where everything is pinned. */
   readonly trouble?: string
 }
@@ -36,29 +38,38 @@ export type RestoreTools = {
  */
 export function restorePins(tools: RestoreTools): Restored {
   try {
-    const aside = putAside(tools)
+    putAside(tools)
     tools.place.settle()
     const pins = withTurn(tools.bpf.native, tools.folders.links, () => pinAgain(tools))
-    if (aside !== undefined) takeOver({ bpf: tools.bpf, attach: tools.attach }, aside)
-    return { pins }
+    // Also what a process that ended in the middle has left aside.
+    const asides = listAsides(tools.folders)
+    for (const aside of asides) takeOver({ bpf: tools.bpf, attach: tools.attach }, foldersAt(aside))
+    return { pins, takenOver: asides.length }
   } catch (error) {
-    if (error instanceof Failure) return { pins: 0, trouble: error.message }
+    if (error instanceof Failure) return { pins: 0, takenOver: 0, trouble: error.message }
     throw error
   }
 }
 
-function putAside({ bpf, folders: { root, tables: place }, tables }: RestoreTools): Folders | undefined {
+function putAside({ bpf, folders: { root, tables: place }, tables }: RestoreTools): void {
   const path = join(place, tables.config.shape.name)
   const fd = openPin(bpf, path)
-  if (fd === undefined) return undefined
+  if (fd === undefined) return
   const found = { fd, shape: readMapShape(bpf, fd) }
   closeMap(found)
-  if (found.shape.id === readMapShape(bpf, tables.config.fd).id) return undefined
+  if (found.shape.id === readMapShape(bpf, tables.config.fd).id) return
   let count = 1
-  while (existsSync(`${root}-aside-${count}`)) count += 1
-  const aside = `${root}-aside-${count}`
-  renameSync(root, aside)
-  return foldersAt(aside)
+  while (existsSync(`${root}${asideMark}${count}`)) count += 1
+  renameSync(root, `${root}${asideMark}${count}`)
+}
+
+const asideMark = '-aside-'
+
+function listAsides({ root }: Folders): readonly string[] {
+  const folder = dirname(root)
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(root)}${asideMark}`))
+    .map((name) => join(folder, name))
 }
 
 function pinAgain({ bpf, folders, tables, attachments, publisher }: RestoreTools): number {

@@ -213,7 +213,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
         const lost = [...bound.values()].filter((map) => ![...pins.values()].includes(map))
         const own = lost.filter(({ id }) => [...known.values()].some((one) => one.mapId === id && one.snapshot))
         for (const map of own) pins.set(pinNameOf(map.snapshot), map)
-        return { pins: own.length }
+        return { pins: own.length, takenOver: 0 }
       },
       isModeChosen: () => isModeChosen,
       sweepWhenDue(now) {

@@ -1,5 +1,6 @@
 /** A bpffs that goes from under a running agent and comes again: what is attached decides on, and is pinned anew as it is. */
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openBpf } from '#kernel/bpf-sys'
@@ -12,7 +13,8 @@ import { attachment, binding, echo, policy, rest } from '../agent/traffic-object
 import { type KernelNode, kernelNode } from './agent-kernel'
 import { agentFiles, spawnAgent, until } from './agent-process'
 import { describeKernel } from './describe-kernel'
-import { mustRun } from './run-command'
+import { endWithUs, inside } from './namespace'
+import { mustRun, runCommand, sleep } from './run-command'
 
 const objects = (device: string, generation = 1, rules = [echo]): readonly RawRecord[] => [
   attachment('web', { device }),
@@ -48,6 +50,23 @@ for (const hooks of ['tcx', 'clsact'] as const)
     afterAll(() => node.close())
 
     const verdicts = () => ({ egress: node.passes(device, 'egress'), ingress: node.passes(device, 'ingress') })
+    /** What the built-in policy denies is sent all the time; tells how much of it arrived, and whether any would without a policy. */
+    const sendDenied = (): (() => { readonly arrived: number; readonly arrivesWithout: boolean }) => {
+      const { workload } = node.addressesOf(device)
+      const [program = '', ...args] = inside(node.host, ['ping', '-n', '-q', '-i', '0.005', '-W', '1', workload])
+      const child = spawn(program, args, { stdio: 'ignore' })
+      endWithUs(child)
+      const before = receivedEchos(node)
+      return () => {
+        const arrived = receivedEchos(node) - before
+        node.setMode('off')
+        sleep(100)
+        const arrivesWithout = receivedEchos(node) - before > 5
+        node.setMode('enforce')
+        child.kill('SIGKILL')
+        return { arrived, arrivesWithout }
+      }
+    }
     const unmount = (): void => void mustRun(['umount', '--lazy', node.folder])
     const mount = (): void => mountBpffs(openBpf(), node.folder)
     const egress = () => world.entry('tenant/web')?.egress
@@ -58,6 +77,7 @@ for (const hooks of ['tcx', 'clsact'] as const)
         .interfaces[0]?.directions.find(({ direction }) => direction === 'egress')?.installed?.rules?.[0]?.hits
 
     test('unmounted: it decides on, the status says what is lost and what to do, and a mount heals all of it', async () => {
+      const denied = sendDenied()
       unmount()
       await world.advance(300)
       expect(egress()).toMatchObject({
@@ -91,12 +111,14 @@ for (const hooks of ['tcx', 'clsact'] as const)
       await world.start()
       expect(world.logged.slice(logged)).not.toContain('reconciled')
       expect([world.entry('tenant/web')?.mode, hits()]).toEqual(['Enforce', (counted ?? 0n) + 1n])
+      expect(denied()).toEqual({ arrived: 0, arrivesWithout: true })
       expect(verdicts()).toEqual({ egress: true, ingress: false })
     })
 
     test('removed: the folder and everything in it are made again at the next pass', async () => {
       const { root } = foldersOf(node.folder)
       const before = readdirSync(root, { recursive: true }).length
+      const denied = sendDenied()
       rmSync(root, { recursive: true })
       expect(verdicts()).toEqual({ egress: true, ingress: false })
       await world.advance(300)
@@ -106,6 +128,7 @@ for (const hooks of ['tcx', 'clsact'] as const)
       expect(verdicts()).toEqual({ egress: true, ingress: false })
       await world.start()
       expect(world.entry('tenant/web')).toMatchObject({ mode: 'Enforce', egress: { state: 'Applied' } })
+      expect(denied()).toEqual({ arrived: 0, arrivesWithout: true })
       expect(verdicts()).toEqual({ egress: true, ingress: false })
     })
 
@@ -157,6 +180,23 @@ for (const hooks of ['tcx', 'clsact'] as const)
       const left = readdirSync(node.folder).filter((name) => !name.endsWith('.debug'))
       expect(left).toEqual([basename(foldersOf(node.folder).root)])
       node.unlink(other)
+    })
+
+    test('what a process that ended in the middle has left aside is taken over at the start, and never open', async () => {
+      await world.stop()
+      const { root } = foldersOf(node.folder)
+      renameSync(root, `${root}-aside-1`)
+      const denied = sendDenied()
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      await world.start({ mode: 'enforce' })
+      await world.advance(5)
+      expect(world.logged.join()).toMatch(/interfaces of another datapath in the same folder are taken over/)
+      expect(egress()?.state).toBe('Applied')
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      const left = readdirSync(node.folder).filter((name) => !name.endsWith('.debug'))
+      expect(left).toEqual([basename(root)])
+      node.reopen()
+      expect(denied()).toEqual({ arrived: 0, arrivesWithout: true })
     })
 
     test('an interface that has programs of a datapath without pins is not attached a second time in silence', async () => {
@@ -212,3 +252,10 @@ for (const hooks of ['tcx', 'clsact'] as const)
       files.remove()
     })
   })
+
+/** Echo requests that reached the workload. */
+function receivedEchos(node: KernelNode): number {
+  const lines = runCommand(inside(node.workload, ['cat', '/proc/net/snmp'])).output.split('\n')
+  const [names = '', numbers = ''] = lines.filter((line) => line.startsWith('Icmp:'))
+  return Number(numbers.split(' ')[names.split(' ').indexOf('InEchos')])
+}

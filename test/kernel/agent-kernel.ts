@@ -24,6 +24,8 @@ export type KernelNode = NodeKernel & {
   readonly steps: { before?: ((step: string) => void) | undefined }
   /** As a process does that begins now, and finds what is pinned now. */
   readonly attachAnew: (name: string) => void
+  /** Attaches by the datapath that is pinned now from here on. */
+  readonly reopen: () => void
   /** The addresses of the ends of an interface. */
   readonly addressesOf: (name: string) => { readonly host: string; readonly workload: string }
 }
@@ -42,7 +44,7 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
   // Neighbour discovery would be counted before anything is published.
   const quiet = ['all', 'default'].map((which) => `net.ipv6.conf.${which}.disable_ipv6=1`)
   for (const end of [host, workload]) mustRun(inside(end, ['sysctl', '-qw', ...quiet]))
-  const attacher = openAttacher(options)
+  let attacher = openAttacher(options)
   const pinFolder = foldersOf(folder.path).snapshots
   const numbers = new Map<string, number>()
   const numberOf = (name: string): number => {
@@ -72,6 +74,10 @@ export function kernelNode({ counterRows = fewRows }: { readonly counterRows?: n
       return { ...datapath, isHere: ({ namespace }) => namespace === own, whyStrange: () => undefined }
     },
     attach: (name) => attachBy(attacher, name),
+    reopen() {
+      attacher.close()
+      attacher = openAttacher(options)
+    },
     attachAnew(name) {
       const anew = openAttacher(options)
       try {
