@@ -76,7 +76,9 @@ describeKernel('policy show', () => {
     expect(mode).toBe('audit')
     const [ingress, egress] = directions
     expect(ingress.snapshot).toBeNull()
-    expect(ingress.noSnapshot).toBe('none: every packet is denied as policy_unavailable')
+    expect(ingress.noSnapshot).toBe(
+      'none: every packet is denied as policy_unavailable; the policy and the status above say why',
+    )
     // Three answers of each family, and the host's neighbour discovery.
     expect(ingress.fallbacks.policy_unavailable).toBeGreaterThanOrEqual(6)
     expect(egress.snapshot).toMatchObject({
