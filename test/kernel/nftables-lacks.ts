@@ -35,8 +35,8 @@ export type Lacks = (script: string) => readonly string[]
 /** Of a namespace whose tables may be flushed: the constructs in a script that this kernel lacks, each asked for once. */
 export function findLacks(namespace: string): Lacks {
   const known = new Map<string, CommandOutcome>()
-  const isLacking = ({ name, probe, family = 'inet' }: Construct): boolean => {
-    const script = `flush ruleset\ntable ${family} probe {\n${probe}\n}\n`
+  const isLacking = ({ name, probe, family }: Construct): boolean => {
+    const script = `flush ruleset\ntable ${family ?? 'inet'} probe {\n${probe}\n}\n`
     const outcome = known.get(name) ?? runCommand(inside(namespace, ['nft', '-f', '-']), script)
     known.set(name, outcome)
     if (!outcome.ok && /syntax error/.test(outcome.message)) throw new Error(outcome.message)
