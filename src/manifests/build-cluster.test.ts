@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { openBuilder } from './build-cluster'
 import { manifestFindings } from './findings'
 import {
   buildFrom,
@@ -162,4 +163,43 @@ test('no objects make an empty cluster, which is told once', () => {
 
 test('every finding code says what it means in one sentence', () => {
   for (const [code, { meaning }] of Object.entries(manifestFindings)) expect(meaning, code).toMatch(/^[A-Z].*\.$/)
+})
+
+describe('objects of a live cluster', () => {
+  const deployment = rawWorkload('Deployment', 'web', { replicas: 2 })
+
+  test('a workload that its controller has seen has the pods that there are', () => {
+    const seen = { ...deployment, status: { replicas: 2 } }
+    expect(buildFrom([seen], { isLive: true }).pods()).toEqual([])
+    expect(buildFrom([{ ...deployment, status: {} }], { isLive: true }).pods()).toEqual([])
+  })
+
+  test('of files, and where nobody has seen it, its pods are implied', () => {
+    expect(buildFrom([{ ...deployment, status: { replicas: 2 } }]).pods()).toHaveLength(2)
+    expect(buildFrom([deployment], { isLive: true }).pods()).toHaveLength(2)
+  })
+
+  test('what was added since a mark can be taken out again, and added once more', () => {
+    const builder = openBuilder()
+    const add = (value: Raw, index: number): void =>
+      builder.add({
+        kind: String(value.kind),
+        apiVersion: String(value.apiVersion),
+        value,
+        origin: { file: `${index}` },
+      })
+    add(rawService('first', { clusterIP: '10.96.0.1' }), 0)
+    const forget = builder.mark()
+    const rest = [rawService('web', { clusterIP: '10.96.0.2' }), rawNode('node-a', '172.18.0.2'), rawPod('web-0')]
+    rest.forEach(add)
+    forget()
+    rest.slice(0, 2).forEach(add)
+    const { value, findings } = builder.build()
+    expect([[...value.services.keys()], [...value.nodes.keys()], value.pods.size]).toEqual([
+      ['shop/first', 'shop/web'],
+      ['node-a'],
+      0,
+    ])
+    expect(findings.filter(({ code }) => code === 'manifest.duplicate-object')).toEqual([])
+  })
 })
