@@ -128,6 +128,38 @@ function connectionsBy(faults: readonly Fault[]): void {
     publish(lab, 'egress', allowPort)
   })
 
+  test('what audit let pass by a rule goes on in enforce, and what it only did not drop ends', async () => {
+    lab.datapath.setMode('audit')
+    publish(lab, 'egress', allowPort)
+    const inner = await startServer(lab.workload, 9091)
+    const allowed = startClient(lab.workload, hostIp, port)
+    const denied = startClient(lab.host, workloadIp, 9091)
+    expect(await allowed.prints('connected')).toBe(true)
+    expect(await denied.prints('connected')).toBe(true)
+    lab.datapath.setMode('enforce')
+    allowed.say('still here')
+    expect(await allowed.prints('back still here')).toBe(true)
+    denied.say('and here')
+    expect(await denied.prints('back and here', 1200)).toBe(false)
+    for (const peer of [allowed, denied, inner]) peer.close()
+  })
+
+  test('a connection from before enforce goes on as soon as the end speaks that a rule allows', async () => {
+    lab.datapath.setMode('off')
+    publish(lab, 'egress', { uid: 'tcp', entries: [{ protocol: 'tcp', action: 'allow', rule: 0 }] })
+    const fresh = await startServer(lab.host, port + 9)
+    const client = startClient(lab.workload, hostIp, port + 9)
+    expect(await client.prints('connected')).toBe(true)
+    lab.datapath.setMode('enforce')
+    fresh.say('unasked')
+    expect(await client.prints('unasked', 1200)).toBe(false)
+    client.say('hello')
+    expect(await client.prints('back hello')).toBe(true)
+    expect(await client.prints('unasked')).toBe(true)
+    client.close()
+    fresh.close()
+  })
+
   test('a path MTU error reaches the sender as part of its connection', () => {
     const [far = ''] = createNamespaces(['far'])
     mustRun([
