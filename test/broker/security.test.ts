@@ -104,6 +104,46 @@ describe('with tokens', () => {
     expect(open.sort()).toEqual(['get /health', 'get /metrics'])
   })
 
+  test('reports need ingest, policies in audit mode admin, and everything else read, as the document says', async () => {
+    const { paths } = await broker.read<{ paths: Record<string, Record<string, { description?: string }>> }>(
+      '/openapi.json',
+    )
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { description = '' }]) => ({ path, method, description })),
+    )
+    const found: Record<string, string[]> = { read: [], ingest: [], admin: [] }
+    for (const { path, method, description } of routes) {
+      if (path === '/health' || path === '/metrics' || path.endsWith('/stream')) continue
+      const allowed: string[] = []
+      for (const [scope, token] of Object.entries(secrets)) {
+        const url = `${broker.url}${path.replace(/\{\w+\}/g, 'x')}`
+        const response = await fetch(url, { method: method.toUpperCase(), headers: bearer(token) })
+        await response.arrayBuffer()
+        if (response.status !== 403) allowed.push(scope)
+      }
+      const [least = ''] = allowed
+      expect(description, path).toBe(`A token needs the scope ${least}.`)
+      expect(allowed, path).toEqual(['read', 'ingest', 'admin'].slice(3 - allowed.length))
+      found[least]?.push(`${method} ${path}`)
+    }
+    expect(found.ingest?.sort()).toEqual([
+      'post /api/v1/flows',
+      'post /api/v1/services/delete',
+      'post /pod/mark_dead',
+      'post /pod/spec',
+      'post /pod/traffic',
+      'post /pod/traffic/batch',
+      'post /svc/spec',
+    ])
+    expect(found.admin?.sort()).toEqual([
+      'delete /api/v1/audit/policies',
+      'delete /api/v1/audit/policies/{namespace}/{name}',
+      'put /api/v1/audit/policies',
+      'put /api/v1/audit/policies/{namespace}/{name}',
+    ])
+    expect(found.read?.length).toBeGreaterThan(20)
+  })
+
   test('no secret is in the log, whatever was done with it', async () => {
     await broker.get(`/pod/traffic?token=${secrets.read}`, bearer(secrets.read))
     await broker.post('/pod/traffic/batch', `{"token":"${secrets.ingest}"`, bearer(secrets.ingest))
