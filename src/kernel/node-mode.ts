@@ -1,10 +1,10 @@
 /** The mode of a node as it is reported: what its pinned table says, and whether the kernel can do it. */
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Failure } from '#base/failure'
 import { datapathMaps, type EnforcedMode, usualSizes } from '#compile/traffic-policy/datapath-maps'
 import { type Bpf, openBpf } from './bpf-sys'
-import { openPin } from './bpffs'
+import { isOnBpffs, openPin } from './bpffs'
 import { openAttacher } from './datapath'
 import { foldersOf, readMode, writeMode } from './datapath-tables'
 import { type BpfMap, closeMap } from './maps'
@@ -64,6 +64,10 @@ function explainAbsence(folder: string): string {
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
     if (code === 'EACCES') return `${folder} is another user's, who alone may look into it; run as that user or as root`
+  }
+  const path = resolve(folder)
+  if (existsSync(folder) && !isOnBpffs(path)) {
+    return `${folder} is not on a bpffs, so that nothing can be read there; what a running agent holds decides on; mount one (mkdir -p ${path} && mount -t bpf bpf ${path}), or name another folder with --bpffs`
   }
   return existsSync(folder)
     ? `no mode is kept in ${folder} yet, and nothing was attached by it; set one with portolan agent mode`

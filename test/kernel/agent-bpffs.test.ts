@@ -7,6 +7,7 @@ import { openBpf } from '#kernel/bpf-sys'
 import { mountBpffs } from '#kernel/bpffs'
 import { openAttacher } from '#kernel/datapath'
 import { foldersOf } from '#kernel/datapath-tables'
+import { readNodeMode } from '#kernel/node-mode'
 import type { RawRecord } from '#manifests/text/raw-object'
 import { type AgentWorld, agentWorld } from '../agent/agent-world'
 import { attachment, binding, echo, policy, rest } from '../agent/traffic-objects'
@@ -99,6 +100,10 @@ for (const hooks of ['tcx', 'clsact'] as const)
       expect(verdicts()).toEqual({ egress: true, ingress: false })
       await world.set(objects(device))
       const counted = hits()
+      expect(readNodeMode({ folder: node.folder })).toMatchObject({
+        mode: 'unknown',
+        reasons: [expect.stringMatching(/is not on a bpffs.*what a running agent holds decides on; mount one/)],
+      })
       mount()
       await world.advance(5)
       expect(egress()).toMatchObject({ state: 'Applied', policy: { generation: 1 } })
