@@ -13,7 +13,7 @@ import { insideNamespace, namespaceInode, ownNamespace } from '#kernel/network-n
 import { takeWriterLock } from '#kernel/writer-lock'
 import { allowAll, denyAll, hostIp, type Lab, openLab, pings, publish } from './datapath-lab'
 import { describeKernel } from './describe-kernel'
-import { endWithUs, removeNamespaces } from './namespace'
+import { endWithUs, inside, removeNamespaces } from './namespace'
 import { mustRun, waitUntil } from './run-command'
 
 describeKernel('a datapath that an earlier version left', () => {
@@ -32,7 +32,8 @@ describeKernel('a datapath that an earlier version left', () => {
   const openOlder = (by: Native = native): Lab & { readonly older: string } => {
     lab = openLab({ native: by })
     lab.datapath.setMode('enforce')
-    for (const direction of ['ingress', 'egress'] as const) publish(lab, direction, allowAll)
+    publish(lab, 'ingress', allowAll)
+    publish(lab, 'egress', { entries: [{ protocol: 'udp', action: 'deny', rule: 0 }, ...allowAll.entries] })
     lab.datapath.close()
     const older = join(lab.folder.path, 'v1')
     renameSync(join(lab.folder.path, `v${datapathVersion}`), older)
@@ -52,7 +53,11 @@ describeKernel('a datapath that an earlier version left', () => {
     const by = withFaults(native, new Set<Fault>(faults))
     const { folder, older, host, workload, held } = openOlder(by)
     expect(pings(workload, hostIp)).toBe(true)
+    const stream = startStream(host, workload)
     datapath = openDatapath({ folder: folder.path, native: by })
+    const { sent, passed } = stream.end()
+    expect(sent).toBeGreaterThan(100)
+    expect(passed).toBe(0)
     expect(datapath.mode()).toBe('enforce')
     const [now] = datapath.interfaces()
     expect(now).toMatchObject({ name: 'host0', side: held.side, index: held.index, namespace: held.namespace })
@@ -127,3 +132,28 @@ describeKernel('a datapath that an earlier version left', () => {
     expect(existsSync(older)).toBe(false)
   })
 })
+
+/** UDP of the workload, which its policy denies, as much as there can be: what was sent, and what came behind the hook. */
+function startStream(host: string, workload: string) {
+  mustRun(
+    inside(host, ['nft', '-f', '-']),
+    `table netdev behind {
+      counter passed { }
+      chain first { type filter hook ingress device "host0" priority 0; meta l4proto udp counter name "passed"; }
+    }\n`,
+  )
+  const sentBy = (): number => Number(mustRun(inside(workload, ['cat', '/sys/class/net/eth0/statistics/tx_packets'])))
+  const before = sentBy()
+  const script = new URL('./udp-blast.mjs', import.meta.url).pathname
+  const [program = '', ...args] = inside(workload, [process.execPath, script, hostIp, '9', '10000000'])
+  const child = spawn(program, args, { stdio: 'ignore' })
+  endWithUs(child)
+  waitUntil('it is sending', () => sentBy() > before + 10)
+  return {
+    end() {
+      child.kill('SIGKILL')
+      const listed = mustRun(inside(host, ['nft', 'list', 'counter', 'netdev', 'behind', 'passed']))
+      return { sent: sentBy() - before, passed: Number(/packets (\d+)/.exec(listed)?.[1]) }
+    },
+  }
+}
