@@ -93,3 +93,22 @@ test('a file of a binding that the agent says nothing of goes, as one of its own
   await until('it is gone', () => !existsSync(stray))
   expect(readdirSync(dirname(path))).toEqual(['web.json'])
 })
+
+test('a hand that keeps changing them is told once, and gets no contest: regular rounds alone write them anew', async () => {
+  let changes = 0
+  const hand = setInterval(() => {
+    if (!/"Failed"/.test(textNow())) changes += 1
+    writeFileSync(path, textNow().replaceAll('"Applied"', '"Failed"'))
+  }, 5)
+  try {
+    await until('it is told', () =>
+      world.logged.some((line) => /another hand keeps changing the statuses of n1/.test(line)),
+    )
+    const before = changes
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(changes - before).toBeLessThanOrEqual(1)
+  } finally {
+    clearInterval(hand)
+  }
+  expect(world.logged.filter((line) => /another hand/.test(line))).toHaveLength(1)
+})

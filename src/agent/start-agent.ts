@@ -13,6 +13,7 @@ import { openHolder } from './datapath-holder'
 import { keepPathPrefixes } from './path-prefix-keeper'
 import { newMemory, reconcile } from './reconcile'
 import { openReporter } from './report-status'
+import { guardStatuses } from './status-guard'
 
 export type RunningAgent = {
   readonly view: () => NodeView
@@ -26,8 +27,6 @@ export type RunningAgent = {
 
 const resyncMs = 5 * 60_000
 const retryMs = 5000
-/** What several writers do at once to the status files is looked at once. */
-const statusQuietMs = 50
 /** Of one reading: what a whole cluster's objects may have wrong must not drown the log. */
 const mostFindings = 50
 /** A moment that is past already must not make the loop spin. */
@@ -57,14 +56,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   let told: ReadonlySet<string> = new Set()
 
   const pathPrefixes = keepPathPrefixes(options, loop.wake)
-  let cancelLook = (): void => {}
-  const statuses = options.status.watch(() => {
-    cancelLook()
-    cancelLook = clock.after(statusQuietMs, () => {
-      statuses.refresh()
-      void reporter.isAsWritten().then((isSo) => isSo || loop.wake())
-    })
-  })
+  const statuses = guardStatuses(options, reporter, loop.wake)
 
   const objects = options.objects({
     take(next) {
@@ -182,7 +174,6 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       interfaces.close()
       pathPrefixes.close()
       statuses.close()
-      cancelLook()
       await loop.stop()
       holder.close()
     },
