@@ -9,6 +9,8 @@ import { keyOf } from '#model/meta'
 import { type NamedPort, namedPorts, type Pod } from '#model/pod'
 
 export type ClusterPortNames = {
+  /** Protocol and name of those that any pod has. */
+  readonly known: ReadonlySet<string>
   /** Those of one number. */
   readonly ports: readonly NamedPort[]
   /** Numbers that pods give one name and protocol, with a pod for each, where there are several: then there is no port. */
@@ -30,7 +32,7 @@ function gatherNames({ pods }: Cluster): ClusterPortNames {
   for (const pod of pods.values()) {
     if (!isInIpcache(pod)) continue
     for (const port of namedPorts(pod)) {
-      const key = `${port.protocol} ${port.name.toLowerCase()}`
+      const key = keyOfName(port)
       const there = byName.get(key) ?? { port: { ...port, name: port.name.toLowerCase() }, numbers: new Map() }
       byName.set(key, there)
       if (!there.numbers.has(port.port)) there.numbers.set(port.port, keyOf(pod.meta))
@@ -38,9 +40,19 @@ function gatherNames({ pods }: Cluster): ClusterPortNames {
   }
   const all = [...byName]
   return {
+    known: new Set(byName.keys()),
     ports: all.filter(([, { numbers }]) => numbers.size === 1).map(([, { port }]) => port),
     disputed: new Map(all.filter(([, { numbers }]) => numbers.size > 1).map(([key, { numbers }]) => [key, numbers])),
   }
+}
+
+function keyOfName({ protocol, name }: NamedPort): string {
+  return `${protocol} ${name.toLowerCase()}`
+}
+
+/** Whether any pod has the name, also where pods give it different numbers. */
+export function isNamed({ known }: ClusterPortNames, port: NamedPort): boolean {
+  return known.has(keyOfName(port))
 }
 
 /** The agent has names of ports with the addresses of pods (pkg/ipcache, pkg/k8s/watchers/pod.go). */

@@ -7,7 +7,7 @@ import { selectsLabels } from '#compile/identities/endpoint-selector'
 import { type Label, labelSet, reservedLabel } from '#compile/identities/label'
 import { identityNumbers } from '#compile/identities/numbers'
 import type { PeerIdentity } from '#compile/policy/cilium-identities'
-import { type ClusterPortNames, clusterPortNames, whyDisputed } from '#compile/policy/cilium-named-ports'
+import { type ClusterPortNames, clusterPortNames, isNamed, whyDisputed } from '#compile/policy/cilium-named-ports'
 import { type CiliumOptions, type CiliumSettings, settingsOf } from '#compile/policy/cilium-options'
 import { peerOf, subjectOf } from '#compile/policy/cilium-rule'
 import { hasPrefix, matchesIdentity, type SubjectRules } from '#compile/policy/cilium-wanted-entries'
@@ -23,6 +23,7 @@ import type {
   SubjectMatch,
 } from '#compile/policy/policy-rule'
 import type { Cluster } from '#model/cluster'
+import type { NamedPort } from '#model/pod'
 import type { Decision, PolicyReason } from './answer'
 import { type CiliumCase, caseOf, decideCase, decisionOf, fateBy } from './cilium-case'
 import { type IdentityContext, identitiesOf, identityContext } from './cilium-identity'
@@ -58,7 +59,7 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
     matchPeer: (peer, of) => matchPeer(peer, of, identities),
     rangesOf: () => compilation.prefixes.map(({ prefix }) => prefix),
     laneText: (lane) => laneText(lane, casesOf(lane), ruleNumbers),
-    portNames: (direction) => (direction === 'egress' ? names.ports : undefined),
+    portNames: (direction, target) => (direction === 'egress' ? egressNames(names, target) : undefined),
     explainName: (name, direction) => explainName(names, name, direction),
     ownPorts: (protocol) => ownPorts(protocol, settings),
     decide: (lane, _rules, at) => exempt(lane, identities)?.decision ?? decideAll(casesOf(lane), at),
@@ -67,6 +68,13 @@ export function ciliumSemantics(cluster: Cluster, options: CiliumOptions = {}): 
     explainPeer: (peer, of) => explainPeer(peer, of, identities),
     notes: (source, target, at) => notesOf(source, target, { at, settings }),
   }
+}
+
+/** A pod that is known from elsewhere than the cluster, as from a record, adds its own names. */
+function egressNames(names: ClusterPortNames, { kind, ports }: PartyClass): readonly NamedPort[] {
+  if (kind !== 'pod') return names.ports
+  const own = ports.filter((port) => !isNamed(names, port))
+  return own.length === 0 ? names.ports : [...names.ports, ...own]
 }
 
 function explainName(names: ClusterPortNames, name: string, direction: Direction): string | undefined {

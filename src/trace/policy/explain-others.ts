@@ -60,7 +60,8 @@ function explainPorts(world: PolicyWorld, ports: readonly PortMatch[], { lane, a
   const isOther = ports.every(({ protocol }) => protocol !== undefined && protocol !== at.protocol)
   if (isOther) return `${wanted}, and this is ${at.protocol}`
   const numbers = named.filter(({ name }) => ports.some((port) => port.kind === 'named' && port.name === name))
-  const whose = world.semantics.portNames?.(lane.direction) === undefined ? ' of the destination' : ''
+  const isOwn = lane.direction === 'ingress' || world.semantics.portNames === undefined
+  const whose = isOwn ? ' of the destination' : ''
   const meant =
     numbers.length === 0 ? '' : ` (${listOf(numbers.map(({ protocol, port }) => `${protocol} ${port}`))}${whose})`
   return `${wanted}${meant}, and this is ${describePoint(at)}`

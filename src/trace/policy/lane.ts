@@ -14,7 +14,7 @@ export function layLane(world: PolicyWorld, direction: Direction, ends: LaneEnds
     if (found !== undefined) matched.push({ policy: one.policy, rule: one.rule, ...found })
   }
   const target = direction === 'ingress' ? ends.subject : ends.peer
-  const portNames = world.semantics.portNames?.(direction) ?? target.ports
+  const portNames = world.semantics.portNames?.(direction, target) ?? target.ports
   return { direction, ...ends, policies, matched, portNames }
 }
 

@@ -82,7 +82,7 @@ export type Semantics = {
    */
   readonly laneText?: (lane: Lane) => string
   /** What names of ports stand for; the target's own without it, or where it is undefined. */
-  readonly portNames?: (direction: Direction) => readonly NamedPort[] | undefined
+  readonly portNames?: (direction: Direction, target: PartyClass) => readonly NamedPort[] | undefined
   /** Why a name stands for no port of that lane. */
   readonly explainName?: (name: string, direction: Direction) => string | undefined
   /** Ports that it treats apart from what rules say of them. */
