@@ -141,6 +141,23 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     return `nothing is decided: the datapath is new and its mode off, and the one before it, whose mode was ${word}, is gone with its pins; set the mode with portolan agent mode ${word} (or --mode ${word}), and attach the interfaces again`
   }
 
+  /** What is not pinned goes with this process: the last moment to make it good. */
+  function lastPins(): string | undefined {
+    const trouble = attemptPins()
+    return (
+      trouble &&
+      `${trouble}; the agent ends before that, and programs that TCX links hold go with it: their interfaces are open until they are attached again`
+    )
+  }
+
+  function attemptPins(): string | undefined {
+    try {
+      return holder.datapath()?.restorePins(true).trouble
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+
   /** Failures of one pass that the next makes good are the log's alone. */
   function stepTrouble(): string | undefined {
     const [first] = memory.failures
@@ -175,6 +192,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       pathPrefixes.close()
       statuses.close()
       await loop.stop()
+      const lost = lastPins()
+      if (lost !== undefined) log.error(lost)
       holder.close()
     },
   }

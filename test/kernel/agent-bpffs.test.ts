@@ -120,6 +120,27 @@ for (const hooks of ['tcx', 'clsact'] as const)
       expect(verdicts()).toEqual({ egress: true, ingress: false })
     })
 
+    test('unmounted and mounted again between two looks: an agent that ends pins everything first', async () => {
+      unmount()
+      mount()
+      await world.stop()
+      expect(verdicts()).toEqual({ egress: true, ingress: false })
+      expect(node.pins().length).toBe(2)
+    })
+
+    test('an agent that must end without its bpffs says what goes with it', async () => {
+      unmount()
+      await world.stop()
+      expect(world.logged.join()).toMatch(
+        /no bpffs any more.*the agent ends before that, and programs that TCX links hold go/,
+      )
+      expect(verdicts().ingress).toBe(hooks === 'tcx')
+      mount()
+      node.unlink(device)
+      node.reopen()
+      node.setMode('enforce')
+    })
+
     test('removed: the folder and everything in it are made again at the next pass', async () => {
       const { root } = foldersOf(node.folder)
       const before = readdirSync(root, { recursive: true }).length
