@@ -97,12 +97,12 @@ export function agentLifeSuite(makeKernel: () => NodeKernel): void {
     const objects = [web(), bind({ egress: 'ping', ingress: 'ping' }), policy('ping')]
     await start(objects)
     expect(goes('egress')).toBe(true)
+    await world().stop()
     for (const name of world()
       .kernel.pins()
       .filter((one) => one.includes('egress')))
       world().kernel.dropPin(name)
     const swept = world().kernel.pins()
-    await world().stop()
     await world().start({ objects: () => ({ refresh: () => {}, close: () => {} }) })
     expect(goes('egress')).toBe(true)
     await restart(objects)
@@ -114,8 +114,9 @@ export function agentLifeSuite(makeKernel: () => NodeKernel): void {
 
   test('a snapshot that cannot be read stays no longer than it must: with no policy to take its place it is unbound', async () => {
     await start([web(), bind({ egress: 'ping', ingress: 'ping' }), policy('ping')])
+    await world().stop()
     for (const name of world().kernel.pins()) world().kernel.dropPin(name)
-    await restart([web(), bind({ egress: 'lost', ingress: 'ping' }), policy('ping', broken)])
+    await start([web(), bind({ egress: 'lost', ingress: 'ping' }), policy('ping', broken)])
     expect([state('egress')?.state, state('ingress')?.state]).toEqual(['Pending', 'Failed'])
     expect([egress().uid, ingress().uid]).toEqual([undefined, undefined])
     expect(goes('egress')).toBe(false)
