@@ -53,8 +53,8 @@ const examples: Readonly<Record<string, readonly [string, string]>> = {
     'portolan policy matrix --from samples/policies --focus shop/db --explain',
   ],
   'policy diff': [
-    'portolan policy diff samples/shop samples/policies',
-    'portolan policy diff samples/shop samples/policies -o md',
+    'portolan policy diff samples/policies/cluster.yaml samples/policies',
+    'portolan policy diff samples/policies/cluster.yaml samples/policies -o md',
   ],
   'policy lint': [
     'portolan policy lint --from samples/policies',

@@ -2,11 +2,12 @@
 import { type Command, Option } from 'commander'
 import { dump } from 'js-yaml'
 import { Failure } from '#base/failure'
-import type { Finding } from '#base/finding'
+import { type Finding, printFinding } from '#base/finding'
 import type { ClusterOptions } from '#sources/cluster-config'
 import { buildMatrix } from '#verify/policy/build-matrix'
 import { diffMatrices, type MatrixChange } from '#verify/policy/diff-matrices'
 import type { Matrix } from '#verify/policy/matrix'
+import { noteEmptySide } from '#verify/policy/note-empty-side'
 import { printDiffCsv, printDiffMarkdown, printDiffText } from '#verify/policy/print-matrix'
 import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
@@ -59,10 +60,17 @@ async function runDiff(io: Io, [before, after]: readonly [string, string], optio
       ...(options.services === true && { slices: input.slices }),
     })
   }
-  const changes = diffMatrices(await read(before), await read(after))
-  printFindings(io, findings)
+  const sides = { before: await read(before), after: await read(after) }
+  findings.push(...noteEmptySide({ file: before, matrix: sides.before }, { file: after, matrix: sides.after }))
+  const changes = diffMatrices(sides.before, sides.after)
+  printFindings(io, withoutTwins(findings))
   io.out(print(changes, options.output))
   return changes.length === 0 ? 0 : 1
+}
+
+/** What both inputs lack is told once. */
+function withoutTwins(findings: readonly Finding[]): readonly Finding[] {
+  return [...new Map(findings.map((finding) => [printFinding(finding), finding])).values()]
 }
 
 /** A file of that name is written `./cluster`. */

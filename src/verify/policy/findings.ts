@@ -7,6 +7,10 @@ export const lintFindings = {
     severity: 'warning',
     meaning: 'Policies of Cilium are in the input and Kubernetes’ semantics are asked for, which know nothing of them.',
   },
+  'policy.no-workloads': {
+    severity: 'warning',
+    meaning: 'Of two inputs to compare one holds no workload, so that all connections of the other differ.',
+  },
   'policy.selects-nothing': {
     severity: 'warning',
     meaning: 'The subject of a policy matches no pod (and no node) of the input, so that the policy does nothing.',
