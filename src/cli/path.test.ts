@@ -50,3 +50,10 @@ test.each([
     `portolan: no Node is named "node-z": the input has node-a, node-b and node-gw; name one of them with ${option}\n`,
   ])
 })
+
+test('a cluster without settings of Cilium: which datapath was taken, and how to choose another', async () => {
+  const words = ['path', '--from', 'samples/shop', 'shop/web', 'shop/svc/checkout']
+  const { err } = await runWords(words)
+  expect(err).toMatch(/where the nodes run kube-proxy, add --datapath iptables or nftables \[maps\.no-config\]/)
+  expect((await runWords([...words, '--datapath', 'iptables'])).err).not.toContain('maps.no-config')
+})
