@@ -30,9 +30,9 @@ async function explainMissing(path: string, cause: unknown): Promise<Failure> {
   return new Failure('input.unreadable', `there is no file or folder ${path}; ${remedy}`, cause)
 }
 
-/** The same name with another ending, else one that differs in a letter of every four. */
+/** The same name with another ending, else one that differs in a letter of every four. Hidden files answer hidden names alone. */
 function findNearest(wanted: string, names: readonly string[]): string | undefined {
-  const sorted = [...names].sort()
+  const sorted = names.filter((name) => name.startsWith('.') === wanted.startsWith('.')).sort()
   const sameStem = sorted.find((name) => stemOf(name) === stemOf(wanted))
   if (sameStem !== undefined) return sameStem
   const most = Math.max(1, Math.floor(stemOf(wanted).length / 4))

@@ -254,10 +254,12 @@ describe('a path that leads nowhere', () => {
     ['Pods.json', 'there is no file or folder Pods.json; did you mean pods.yaml?'],
     ['podz.yaml', 'there is no file or folder podz.yaml; did you mean pods.yaml?'],
     ['nodes.yaml', 'there is no file or folder nodes.yaml; check the path'],
+    ['ci.yaml', 'there is no file or folder ci.yaml; check the path'],
     ['pods.yaml/x', 'there is no file or folder pods.yaml/x; nor is there a folder pods.yaml; check the path'],
     ['no/pods.yaml', 'there is no file or folder no/pods.yaml; nor is there a folder no; check the path'],
   ])('%s', async (name, message) => {
     put('pods.yaml', service('web'))
+    put('.ci', 'a hidden file that nobody means')
     expect(await failure([join(folder, name)])).toBe(`input.unreadable: ${message}`)
   })
 })
