@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Failure } from '#base/failure'
 import type { Engine, Statement } from './engine'
 import { watchHealth } from './health'
 
@@ -9,7 +10,9 @@ function slowEngine() {
   const pings: Open[] = []
   const statements: Open[] = []
   const open = (list: Open[]) =>
-    new Promise<void>((done, fail) => list.push({ answer: done, fail: () => fail(new Error('away')) }))
+    new Promise<void>((done, fail) =>
+      list.push({ answer: done, fail: () => fail(new Failure('database-unavailable', 'away')) }),
+    )
   const query = async () => {
     await open(statements)
     return { rows: [], affected: 0 }
@@ -59,11 +62,16 @@ describe('whether the database answers', () => {
     expect(pings).toHaveLength(1)
   })
 
-  test('is not known from a statement that fails', async () => {
-    const { engine, health, statements } = slowEngine()
-    const asking = engine.query(statement)
-    statements[0]?.fail()
-    await expect(asking).rejects.toThrow('away')
-    expect(await health(1)).toEqual(away)
+  test('is asked again after a statement that did not reach it, however fresh the answer before', async () => {
+    const { engine, health, pings, statements } = slowEngine()
+    const first = engine.query(statement)
+    statements[0]?.answer()
+    await first
+    const second = engine.query(statement)
+    statements[1]?.fail()
+    await expect(second).rejects.toThrow('away')
+    const asked = health(5000)
+    pings[0]?.fail()
+    expect(await asked).toEqual(away)
   })
 })

@@ -1,5 +1,6 @@
 /** Whether the database answers: whatever it answers counts, so that a busy one is not taken for one that is away. */
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import { Failure } from '#base/failure'
 import type { Engine, Session } from './engine'
 import type { StoreHealth } from './store'
 
@@ -23,9 +24,15 @@ export function watchHealth(engine: Engine): WatchedEngine {
   }
   const watched = (session: Session): Session => ({
     query: async (statement) => {
-      const answer = await session.query<never>(statement)
-      note()
-      return answer
+      try {
+        const answer = await session.query<never>(statement)
+        note()
+        return answer
+      } catch (error) {
+        // What it answered before it was found away tells nothing of now; a refusal is an answer.
+        if (error instanceof Failure && error.code === 'database-unavailable') answered = Number.NEGATIVE_INFINITY
+        throw error
+      }
     },
   })
   const isReachable = async (waitMillis: number): Promise<boolean> => {
