@@ -52,10 +52,10 @@ export async function benchBroker(
 type RoundPlan = { readonly port: number; readonly size: StoreSize; readonly file: string; readonly seed: number }
 
 async function measureRound({ engine, url }: BenchDatabase, { port, size, file, seed }: RoundPlan): Promise<Round> {
-  await engine.query({ text: 'truncate flows, edge_deltas' })
+  await engine.query({ text: 'truncate flows, edge_batches' })
   const bodies = randomBatches(size, seed).map(bodyOf)
   await post(port, bodies[0] ?? bodyOf([]))
-  await engine.query({ text: 'truncate flows, edge_deltas' })
+  await engine.query({ text: 'truncate flows, edge_batches' })
   const { rowsPerSecond, health } = await ingest(port, bodies, size.flows)
   psql(url, `\\copy (select * from flows) to '${file}'`)
   psql(url, 'drop table if exists copied; create table copied (like flows including all)')

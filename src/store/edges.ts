@@ -2,62 +2,81 @@
 import type { PeerKind } from '#flows/holder'
 import { type Instant, printDay } from '#flows/instant'
 import { Conditions } from './conditions'
+import { sightingsSql } from './edge-batch-sql'
 import { arrayText, type Engine } from './engine'
-import { endId } from './name-sets'
+import { endIds } from './name-sets'
 import { limitOf, pageOf, readCursor } from './paging'
 import { type PassSession, runOnce } from './pass-lock'
 import { readWorkload } from './pod-rows'
 import type { Edge, EdgeEnd, EdgeQuery, Page, PageRequest, PassAnswer } from './store'
 
 const hours = Array.from({ length: 24 }, (_, hour) => hour)
-const chunkRows = 50_000
+const chunkSightings = 50_000
 
 /** Adds up what ingest appended since the last time. */
 export function foldEdges(engine: Engine): Promise<PassAnswer<{ readonly folded: number }>> {
   return runOnce(engine, 'fold-edges', async (session) => {
-    await nameStrangers(session)
-    let folded = 0
-    for (;;) {
-      const { rows } = await session.query<{ taken: number }>({ text: foldText })
-      const taken = rows[0]?.taken ?? 0
-      folded += taken
-      if (taken < chunkRows) return { folded }
+    for (let folded = 0; ; ) {
+      const { rows } = await session.query<Waiting>({ text: waitingText })
+      if (rows.length === 0) return { folded }
+      const ids = arrayText(rows.map(({ batch_id }) => batch_id))
+      const strangers = rows.some(({ has_strangers }) => has_strangers)
+        ? await nameStrangers(session, ids)
+        : noStrangers
+      await session.query({ text: foldText, values: [ids, ...strangers] })
+      folded += rows.reduce((sum, { sightings }) => sum + sightings, 0)
     }
   })
 }
 
-/** Taken and added in one statement, so that a sighting is counted once whatever breaks. */
+type Waiting = { readonly batch_id: number; readonly has_strangers: boolean; readonly sightings: number }
+
+/** The oldest batches, as many as have `chunkSightings` together, and one at least. */
+const waitingText = `select batch_id, has_strangers, sightings
+  from (
+    select *, sum(sightings) over (order by batch_id) - sightings as before
+    from (select batch_id, has_strangers, sightings from edge_batches order by batch_id limit ${chunkSightings}) oldest
+  ) counted where before < ${chunkSightings}`
+
+/** Taken and added in one statement, so that a sighting is counted once whatever breaks. Hours are added up first: 24 sums of each row are dear. */
 const foldText = `with taken as (
-    delete from edge_deltas where ctid = any(array(select ctid from edge_deltas where pod_end is not null limit ${chunkRows}))
-    returning *
-  ), added as (
-    insert into edges as e (day, from_end, to_end, is_ingress, protocol, port, decision, hits_by_hour, first_seen, last_seen)
-    select day, case when is_ingress then peer_end else pod_end end as from_end,
-      case when is_ingress then pod_end else peer_end end as to_end, is_ingress, protocol, port, decision,
-      array[${hours.map((hour) => `coalesce(sum(hits) filter (where hour = ${hour}), 0)::bigint`).join(', ')}],
-      min(first_seen), max(last_seen)
-    from taken group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 5, 6, 7, 4
-    on conflict (day, from_end, to_end, protocol, port, decision, is_ingress) do update set
-      hits_by_hour = array[${hours.map((hour) => `e.hits_by_hour[${hour + 1}] + excluded.hits_by_hour[${hour + 1}]`).join(', ')}],
-      first_seen = least(e.first_seen, excluded.first_seen), last_seen = greatest(e.last_seen, excluded.last_seen)
-  ) select count(*) as taken from taken`
+    delete from edge_batches where batch_id = any($1::int8[]) returning *
+  ), sightings as (
+    ${sightingsSql('taken')}
+  ), ended as (
+    select s.*, coalesce(s.pod_end, stranger.end_id) as own_end, s.seen at time zone 'UTC' as at
+    from sightings s left join unnest($2::text[], $3::text[], $4::int4[]) stranger(namespace, name, end_id)
+      on s.pod_end is null and stranger.name = s.pod_name and stranger.namespace is not distinct from s.pod_namespace
+  ), hourly as (
+    select at::date as day, extract(hour from at)::int as hour, case when is_ingress then peer_end else own_end end as from_end,
+      case when is_ingress then own_end else peer_end end as to_end, is_ingress, protocol, port, decision,
+      sum(hits)::int8 as hits, min(seen) as first_seen, max(seen) as last_seen
+    from ended group by 1, 2, 3, 4, 5, 6, 7, 8
+  )
+  insert into edges as e (day, from_end, to_end, is_ingress, protocol, port, decision, hits_by_hour, first_seen, last_seen)
+  select day, from_end, to_end, is_ingress, protocol, port, decision,
+    array[${hours.map((hour) => `coalesce(max(hits) filter (where hour = ${hour}), 0)`).join(', ')}], min(first_seen), max(last_seen)
+  from hourly group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 5, 6, 7, 4
+  on conflict (day, from_end, to_end, protocol, port, decision, is_ingress) do update set
+    hits_by_hour = array[${hours.map((hour) => `e.hits_by_hour[${hour + 1}] + excluded.hits_by_hour[${hour + 1}]`).join(', ')}],
+    first_seen = least(e.first_seen, excluded.first_seen), last_seen = greatest(e.last_seen, excluded.last_seen)`
+
+/** Namespaces, names and ends, side by side. */
+type Strangers = readonly [string, string, string]
+const noStrangers: Strangers = ['{}', '{}', '{}']
 
 /** A pod that nobody has reported is an end by its own name. */
-async function nameStrangers(session: PassSession): Promise<void> {
-  for (;;) {
-    const { rows } = await session.query<{ pod_namespace: string | null; pod_name: string }>({
-      text: 'select distinct pod_namespace, pod_name from edge_deltas where pod_end is null limit 500',
-    })
-    if (rows.length === 0) return
-    for (const { pod_namespace: namespace, pod_name: name } of rows) {
-      const end = await endId(session, { kind: 'pod', namespace, workload: null, name })
-      await session.query({
-        text: `update edge_deltas set pod_end = $1::int4
-          where pod_end is null and pod_name = $2 and pod_namespace is not distinct from $3::text`,
-        values: [end, name, namespace],
-      })
-    }
-  }
+async function nameStrangers(session: PassSession, batches: string): Promise<Strangers> {
+  const { rows } = await session.query<{ namespace: string | null; name: string }>({
+    text: `select distinct pod_namespace as namespace, pod_name as name
+      from (${sightingsSql('edge_batches where batch_id = any($1::int8[]) and has_strangers')}) s where pod_end is null`,
+    values: [batches],
+  })
+  const ends = await endIds(
+    session,
+    rows.map((row) => ({ kind: 'pod', workload: null, ...row })),
+  )
+  return [arrayText(rows.map(({ namespace }) => namespace)), arrayText(rows.map(({ name }) => name)), arrayText(ends)]
 }
 
 type EdgeRow = {

@@ -1,4 +1,5 @@
 /** The one statement that stores a batch: look up, stamp, key, deduplicate, count, roll up, remember the answer. */
+import { edgeBatchSql } from './edge-batch-sql'
 import { flowKeySql, fullNameSql, livingHolders, stampedRows } from './holder-sql'
 
 /**
@@ -77,13 +78,7 @@ with replay as (
     first_seen = least(f.first_seen, excluded.first_seen), last_seen = greatest(f.last_seen, excluded.last_seen)
   returning f.day, f.flow_key, f.is_repeated
 ), rolled as (
-  insert into edge_deltas (day, hour, pod_end, pod_namespace, pod_name, peer_end, is_ingress, protocol, port, decision, hits,
-    first_seen, last_seen)
-  select day, extract(hour from seen at time zone 'UTC')::smallint, pod_end,
-    case when pod_end is null then pod_namespace end, case when pod_end is null then pod_name end, peer_end,
-    direction = 'INGRESS', protocol, coalesce(case when direction = 'INGRESS' then own_port else peer_port end, 0), decision,
-    sum(hits), min(seen), max(seen)
-  from keyed group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+  ${edgeBatchSql('keyed')}
 ), queued as (
   insert into audit_queue (day, flow_key) select w.day, w.flow_key from written w
   where not w.is_repeated and exists (select from audit_objects)

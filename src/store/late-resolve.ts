@@ -1,5 +1,6 @@
 /** The late pass: flows that came before their peer's pod was reported get their peer, once, within a window. */
 import { type Instant, microsPerSecond, printDay } from '#flows/instant'
+import { edgeBatchSql } from './edge-batch-sql'
 import type { Engine } from './engine'
 import { chosenHolder, flowKeySql, stampColumns } from './holder-sql'
 import { type PassSession, runOnce } from './pass-lock'
@@ -120,14 +121,13 @@ with chunk as (
   select day, first_seen, last_seen, hits, pod_namespace, pod_name, pod_end, direction, protocol, own_port, peer_port, decision,
     old_end, peer_end from explained
 ), rolled as (
-  insert into edge_deltas (day, hour, pod_end, pod_namespace, pod_name, peer_end, is_ingress, protocol, port, decision, hits,
-    first_seen, last_seen)
-  select m.day, extract(hour from m.first_seen at time zone 'UTC')::smallint, m.pod_end,
-    case when m.pod_end is null then m.pod_namespace end, case when m.pod_end is null then m.pod_name end, side.end_id,
-    m.direction = 'INGRESS', m.protocol, coalesce(case when m.direction = 'INGRESS' then m.own_port else m.peer_port end, 0),
-    m.decision, side.sign * m.hits, m.first_seen, m.last_seen
-  from moved m cross join lateral (values (m.old_end, -1), (m.peer_end, 1)) side(end_id, sign)
-  where m.old_end is not null and m.old_end <> m.peer_end
+  ${edgeBatchSql(`(
+    select m.pod_end, m.pod_namespace, m.pod_name, m.direction, m.protocol, m.own_port, m.peer_port, m.decision, side.end_id as peer_end,
+      side.seen, side.hits
+    from moved m cross join lateral (values (m.old_end, m.first_seen, -m.hits), (m.old_end, m.last_seen, 0),
+      (m.peer_end, m.first_seen, m.hits), (m.peer_end, m.last_seen, 0)) side(end_id, seen, hits)
+    where m.old_end is not null and m.old_end <> m.peer_end
+  ) s`)}
 )
 select (select count(*) from chunk) as examined, (select count(*) from stamped) as resolved,
   (select count(*) from stamped where is_repeated) as merged, last.seen as time, last.flow_id as id, last.flow_key as key

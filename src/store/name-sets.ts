@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Labels } from '#flows/holder'
 import { stableLabels } from '#flows/stable-labels'
-import type { Session } from './engine'
+import { arrayText, type Session } from './engine'
 import type { EdgeEnd } from './store'
 
 /** The number of a set of labels; null for none known. */
@@ -20,14 +20,33 @@ export async function labelsId(session: Session, labels: Labels | null | undefin
 }
 
 export async function endId(session: Session, end: EdgeEnd): Promise<number> {
-  const { kind, namespace, workload, name } = end
+  const [id] = await endIds(session, [end])
+  return id as number
+}
+
+/** Their numbers, in the same order. */
+export async function endIds(session: Session, ends: readonly EdgeEnd[]): Promise<readonly number[]> {
   const { rows } = await session.query<{ end_id: number }>({
-    text: `with given as (insert into edge_ends (end_hash, kind, namespace, workload_kind, workload_name, name)
-        values ($1::uuid, $2, $3, $4, $5, $6) on conflict (end_hash) do nothing returning end_id)
-      select end_id from given union all select end_id from edge_ends where end_hash = $1::uuid`,
-    values: [endHash(end), kind, namespace, workload?.kind ?? null, workload?.name ?? null, name],
+    text: `with asked as (
+        select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) with ordinality
+          as a (end_hash, kind, namespace, workload_kind, workload_name, name, place)
+      ), given as (
+        insert into edge_ends (end_hash, kind, namespace, workload_kind, workload_name, name)
+        select distinct on (end_hash) end_hash, kind, namespace, workload_kind, workload_name, name from asked order by end_hash
+        on conflict (end_hash) do nothing returning end_hash, end_id
+      )
+      select e.end_id from asked join (select end_hash, end_id from given union all select end_hash, end_id from edge_ends) e using (end_hash)
+      order by place`,
+    values: [
+      arrayText(ends.map(endHash)),
+      arrayText(ends.map(({ kind }) => kind)),
+      arrayText(ends.map(({ namespace }) => namespace)),
+      arrayText(ends.map(({ workload }) => workload?.kind ?? null)),
+      arrayText(ends.map(({ workload }) => workload?.name ?? null)),
+      arrayText(ends.map(({ name }) => name)),
+    ],
   })
-  return rows[0]?.end_id ?? endId(session, end)
+  return rows.length === ends.length ? rows.map(({ end_id }) => end_id) : endIds(session, ends)
 }
 
 export function hashUuid(text: string): string {

@@ -4,7 +4,7 @@ import { runOnce } from './pass-lock'
 import type { PassAnswer } from './store'
 
 const tables = [
-  'edge_deltas',
+  'edge_batches',
   'edges',
   'pods',
   'pod_addresses',

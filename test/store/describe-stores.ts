@@ -64,14 +64,14 @@ async function open(kind: Kind): Promise<OpenStore> {
   const engine =
     postgres === undefined
       ? await openEmbedded()
-      : openPostgres({ database: postgres.url(), poolSize: 8, statementTimeoutMillis: 30_000 })
+      : openPostgres({ database: postgres.url(), poolSize: 8, batchConnections: 4, statementTimeoutMillis: 30_000 })
   await migrate(engine)
   return { engine, postgres, store: storeOf(engine, [], postgres?.url()) }
 }
 
 async function empty(engine: Engine): Promise<void> {
   await engine.query({
-    text: `truncate flows, pods, pod_addresses, node_addresses, services, service_addresses, node_ports, ingest_batches, edge_deltas,
+    text: `truncate flows, pods, pod_addresses, node_addresses, services, service_addresses, node_ports, ingest_batches, edge_batches,
       edges, label_sets, audit_objects, audit_queue, audit_sets, audit_counters, audit_offenders, audit_verdicts restart identity cascade`,
   })
   await engine.query({ text: 'delete from edge_ends where end_id > 3' })

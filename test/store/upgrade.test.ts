@@ -1,11 +1,13 @@
 /** Opening a database that an older version left: columns are added, old rows stay as they were. */
 import { expect, test } from 'vitest'
+import { printInstant } from '#flows/instant'
 import { openEmbedded } from '#store/embedded-engine'
 import { migrate } from '#store/migrate'
 import { storeOf } from '#store/open-store'
 import { openPostgres } from '#store/postgres-engine'
+import type { EdgeEnd, Store } from '#store/store'
 import { describePostgres } from './describe-stores'
-import { allFlows, egress, ingest, noon, putPod } from './story'
+import { allFlows, at, egress, ingest, noon, putPod } from './story'
 
 type Opened = Awaited<ReturnType<typeof openEmbedded>>
 
@@ -20,15 +22,39 @@ async function upgrade(engine: Opened): Promise<void> {
       values ('2026-07-23', gen_random_uuid(), gen_random_uuid(), '2026-07-23 09:00Z', '2026-07-23 09:00Z', 3, 'shop', 'web', 'EGRESS',
         'TCP', '10.0.0.9', 5432, 'ALLOW', 'private')`,
   })
-  expect((await migrate(engine)).slice(0, 2)).toEqual(['03-peer-identity', '04-edges'])
+  expect((await migrate(engine, '08-long-offenders')).slice(0, 2)).toEqual(['03-peer-identity', '04-edges'])
+  await engine.query({
+    text: `insert into edge_deltas (day, hour, pod_end, pod_namespace, pod_name, peer_end, is_ingress, protocol, port, decision, hits,
+        first_seen, last_seen)
+      values ('2026-07-23', 9, null, 'shop', 'web', 1, false, 'TCP', 443, 'ALLOW', 4, '2026-07-23 09:10Z', '2026-07-23 09:50Z'),
+        ('2026-07-23', 9, 2, null, null, 1, true, 'TCP', 443, 'ALLOW', 1, '2026-07-23 09:20Z', '2026-07-23 09:20Z')`,
+  })
+  expect(await migrate(engine)).toEqual(['09-edges-by-batch'])
   expect(await migrate(engine)).toEqual([])
   const store = storeOf(engine, [], undefined)
+  await store.passes.foldEdges(noon)
+  expect(await edgesOf(store)).toEqual([
+    ['internet', 'private-network', 1, '2026-07-23T09:20:00Z', '2026-07-23T09:20:00Z'],
+    ['shop/web', 'internet', 4, '2026-07-23T09:10:00Z', '2026-07-23T09:50:00Z'],
+  ])
   await putPod(store, 'shop/db', '10.0.0.9')
   await ingest(store, [egress('10.0.0.9', noon)])
   await store.passes.lateResolve(noon, { windowSeconds: 600 })
   const [stampedRow, oldRow] = await allFlows(store)
   expect(oldRow).toMatchObject({ hits: 3, peer: null, outcome: null })
   expect(stampedRow?.peer?.name).toBe('db')
+}
+
+async function edgesOf(store: Store): Promise<unknown> {
+  const { rows } = await store.edges({ since: at('2026-07-23T00:00:00'), until: noon }, { limit: 10 })
+  const nameOf = ({ kind, namespace, name }: EdgeEnd): string => (name === null ? kind : `${namespace}/${name}`)
+  return rows.map(({ from, to, hits, firstSeen, lastSeen }) => [
+    nameOf(from),
+    nameOf(to),
+    hits,
+    printInstant(firstSeen),
+    printInstant(lastSeen),
+  ])
 }
 
 test('no backfill: the old row names nobody, embedded', async () => {
@@ -41,7 +67,12 @@ describePostgres('no backfill, PostgreSQL', (opened) => {
   test('the old row names nobody', async () => {
     const { engine, postgres } = opened()
     await engine.query({ text: 'create database older' })
-    const older = openPostgres({ database: postgres?.url('older') ?? '', poolSize: 2, statementTimeoutMillis: 0 })
+    const older = openPostgres({
+      database: postgres?.url('older') ?? '',
+      poolSize: 2,
+      batchConnections: 1,
+      statementTimeoutMillis: 0,
+    })
     await upgrade(older)
     await older.close()
   })
