@@ -21,7 +21,12 @@ export async function onPostgres(
     return []
   }
   const postgres = await startPostgres(['shared_buffers=512MB', 'max_wal_size=4GB', 'checkpoint_timeout=30min'])
-  const engine = openPostgres({ database: postgres.url(), poolSize: connections, statementTimeoutMillis: 0 })
+  const engine = openPostgres({
+    database: postgres.url(),
+    poolSize: connections,
+    batchConnections: 2,
+    statementTimeoutMillis: 0,
+  })
   try {
     await migrate(engine)
     return await work({ engine, url: postgres.url() })

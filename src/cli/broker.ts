@@ -141,7 +141,10 @@ function tokensOfFlags(flags: BrokerFlags): readonly GivenToken[] {
 
 type Place = { readonly options: StoreOptions; readonly name: string }
 
-function chooseDatabase({ data, database }: BrokerFlags, { poolSize, statementTimeoutMs }: Settings): Place {
+function chooseDatabase(
+  { data, database }: BrokerFlags,
+  { poolSize, batchConnections, statementTimeoutMs }: Settings,
+): Place {
   if (data !== undefined && database !== undefined) {
     throw new Failure('usage.bad-argument', '--data and --database are two places for one database; leave one out')
   }
@@ -156,7 +159,7 @@ function chooseDatabase({ data, database }: BrokerFlags, { poolSize, statementTi
     throw new Failure('usage.bad-argument', `${source} ${hidePasswords(url)}: write postgres://user@host:5432/name`)
   }
   return {
-    options: { database: url, poolSize, statementTimeoutMillis: statementTimeoutMs },
+    options: { database: url, poolSize, batchConnections, statementTimeoutMillis: statementTimeoutMs },
     name: hidePasswords(url),
   }
 }

@@ -29,17 +29,20 @@ export async function openEmbedded(directory?: string): Promise<Engine> {
   const thread = await startThread(directory)
   const turn = makeTurns()
   const session: Session = { query: (statement) => thread.ask(statement) }
-  const engine: Engine = {
-    kind: 'embedded',
+  const statements: Engine['bulk'] = {
     query: (statement) => turn.take(() => thread.ask(statement)),
-    session: (work) => turn.take(() => work(session)),
     transaction: (work) => turn.take(() => inTransaction(session, work)),
+  }
+  return {
+    kind: 'embedded',
+    ...statements,
+    session: (work) => turn.take(() => work(session)),
+    bulk: statements,
     ping: () => thread.ping(),
     lost: thread.lost,
     gauges: () => ({ idle: turn.waiting() === 0 ? 1 : 0, waiting: Math.max(0, turn.waiting() - 1), max: 1 }),
     close: () => turn.take(() => thread.close()),
   }
-  return engine
 }
 
 type Thread = {

@@ -25,6 +25,8 @@ export type Engine = Session & {
   readonly session: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
   /** Commits what the work did, or nothing of it. */
   readonly transaction: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
+  /** For what clients send in bulk: few connections of their own, so that reads need not wait behind them. */
+  readonly bulk: Pick<Engine, 'query' | 'transaction'>
   /** Resolves when the database answers, without waiting for the work before it. */
   readonly ping: () => Promise<void>
   /** Resolves when the database has ended for good and only another process can open it again. */

@@ -62,6 +62,10 @@ export function watchHealth(engine: Engine): WatchedEngine {
       ...watched(engine),
       session: (work) => engine.session((session) => work(watched(session))),
       transaction: (work) => engine.transaction((session) => work(watched(session))),
+      bulk: {
+        ...watched(engine.bulk),
+        transaction: (work) => engine.bulk.transaction((session) => work(watched(session))),
+      },
     },
     health: async (waitMillis) => {
       const reachable = await isReachable(waitMillis)

@@ -43,7 +43,7 @@ export async function ingest(engine: Engine, batch: FlowBatch, wantsKeys: boolea
   const settings: Settings = { key, digest: key === null ? null : digestOf(batch.rows), now: batch.now, wantsKeys }
   return retried(engine, good, async () => {
     try {
-      return await storeAll(engine, good, settings, bad)
+      return await storeAll(engine.bulk, good, settings, bad)
     } catch (error) {
       if (!isBadValue(error) || isOurs(error)) throw error
       return await storeOneByOne(engine, good, settings, bad)
@@ -110,7 +110,7 @@ function storeOneByOne(
   settings: Settings,
   bad: readonly BadRow[],
 ): Promise<Written> {
-  return engine.transaction(async (session) => {
+  return engine.bulk.transaction(async (session) => {
     const found = await storeHalves(session, good, { ...settings, key: null })
     const all = [...bad, ...found.bad].sort((left, right) => left.index - right.index)
     const answer = { stored: found.stored, merged: found.merged, bad: all }

@@ -38,6 +38,8 @@ export type StoreOptions =
       readonly database: string
       /** Connections: 8. */
       readonly poolSize?: number
+      /** Batches stored at once: 2. */
+      readonly batchConnections?: number
       /** 0: none. 30 000 when absent. */
       readonly statementTimeoutMillis?: number
     }
@@ -69,6 +71,7 @@ async function openDatabase(options: Extract<StoreOptions, { database: string }>
   const engine = openPostgres({
     database: options.database,
     poolSize: options.poolSize ?? 8,
+    batchConnections: options.batchConnections ?? 2,
     statementTimeoutMillis: options.statementTimeoutMillis ?? 30_000,
   })
   try {

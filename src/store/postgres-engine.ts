@@ -7,6 +7,8 @@ import { type Answer, type Engine, inTransaction, type Session, type Statement }
 export type PostgresOptions = {
   readonly database: string
   readonly poolSize: number
+  /** How many batches are stored at once, each on a connection besides `poolSize`. */
+  readonly batchConnections: number
   readonly statementTimeoutMillis: number
 }
 
@@ -19,22 +21,8 @@ const typeParsers = {
 }
 
 export function openPostgres(options: PostgresOptions): Engine {
-  const pool = new Pool({
-    connectionString: options.database,
-    max: options.poolSize,
-    connectionTimeoutMillis: 5000,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    application_name: 'portolan',
-    types: typeParsers as never,
-    // The pool waits for what this returns, which its types do not say.
-    onConnect: (client) => client.query(sessionSettings(options.statementTimeoutMillis)),
-  })
-  // An idle connection that breaks is thrown away by the pool; without a listener the process would end.
-  pool.on('error', () => undefined)
-  pool.on('connect', (client) => {
-    client.on('error', () => undefined)
-  })
+  const pool = openPool(options, options.poolSize)
+  const bulk = openPool(options, options.batchConnections)
   // Health is asked when the pool is busiest, so it does not wait in its queue.
   const pinging = new Pool({
     connectionString: options.database,
@@ -44,21 +32,51 @@ export function openPostgres(options: PostgresOptions): Engine {
     query_timeout: 2000,
   })
   pinging.on('error', () => undefined)
-  const session = <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => withClient(pool, work)
   return {
     kind: 'postgres',
-    query: (statement) => ask(pool as Queryable, statement),
-    session,
-    transaction: (work) => session((one) => inTransaction(one, work)),
+    ...statementsOn(pool),
+    session: (work) => withClient(pool, work),
+    bulk: statementsOn(bulk),
     ping: async () => {
       await ask(pinging as Queryable, { text: 'select 1' })
     },
     // A server that is away may come back.
     lost: new Promise(() => undefined),
-    gauges: () => ({ idle: pool.idleCount, waiting: pool.waitingCount, max: options.poolSize }),
+    gauges: () => ({
+      idle: pool.idleCount + bulk.idleCount,
+      waiting: pool.waitingCount + bulk.waitingCount,
+      max: options.poolSize + options.batchConnections,
+    }),
     close: async () => {
-      await Promise.all([pool.end(), pinging.end()])
+      await Promise.all([pool.end(), bulk.end(), pinging.end()])
     },
+  }
+}
+
+function openPool({ database, statementTimeoutMillis }: PostgresOptions, max: number): Pool {
+  const pool = new Pool({
+    connectionString: database,
+    max,
+    connectionTimeoutMillis: 5000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    application_name: 'portolan',
+    types: typeParsers as never,
+    // The pool waits for what this returns, which its types do not say.
+    onConnect: (client) => client.query(sessionSettings(statementTimeoutMillis)),
+  })
+  // An idle connection that breaks is thrown away by the pool; without a listener the process would end.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined)
+  })
+  return pool
+}
+
+function statementsOn(pool: Pool): Engine['bulk'] {
+  return {
+    query: (statement) => ask(pool as Queryable, statement),
+    transaction: (work) => withClient(pool, (session) => inTransaction(session, work)),
   }
 }
 
