@@ -10,7 +10,7 @@ import { type PassSession, runOnce } from './pass-lock'
 import { readWorkload } from './pod-rows'
 import type { Edge, EdgeEnd, EdgeQuery, Page, PageRequest, PassAnswer } from './store'
 
-const hours = Array.from({ length: 24 }, (_, hour) => hour)
+const hours = Array.from({ length: 24 }, (_, hour) => hour + 1)
 const chunkSightings = 50_000
 
 /** Adds up what ingest appended since the last time. */
@@ -38,7 +38,11 @@ const waitingText = `select batch_id, has_strangers, sightings
     from (select batch_id, has_strangers, sightings from edge_batches order by batch_id limit ${chunkSightings}) oldest
   ) counted where before < ${chunkSightings}`
 
-/** Taken and added in one statement, so that a sighting is counted once whatever breaks. Hours are added up first: 24 sums of each row are dear. */
+/**
+ * Taken and added in one statement, so that a sighting is counted once whatever breaks. The array of hours has one element, at its hour,
+ * while that is all there is to tell, and 24 from then on: most edges of a day are seen but once, and the short ones are written in
+ * half the time.
+ */
 const foldText = `with taken as (
     delete from edge_batches where batch_id = any($1::int8[]) returning *
   ), sightings as (
@@ -48,17 +52,26 @@ const foldText = `with taken as (
     from sightings s left join unnest($2::text[], $3::text[], $4::int4[]) stranger(namespace, name, end_id)
       on s.pod_end is null and stranger.name = s.pod_name and stranger.namespace is not distinct from s.pod_namespace
   ), hourly as (
-    select at::date as day, extract(hour from at)::int as hour, case when is_ingress then peer_end else own_end end as from_end,
-      case when is_ingress then own_end else peer_end end as to_end, is_ingress, protocol, port, decision,
-      sum(hits)::int8 as hits, min(seen) as first_seen, max(seen) as last_seen
+    select at::date as day, case when is_ingress then peer_end else own_end end as from_end,
+      case when is_ingress then own_end else peer_end end as to_end, protocol, port, decision, is_ingress,
+      date_part('hour', at)::int + 1 as hour, sum(hits)::int8 as hits, min(seen) as first_seen, max(seen) as last_seen
     from ended group by 1, 2, 3, 4, 5, 6, 7, 8
+  ), daily as (
+    select day, from_end, to_end, protocol, port, decision, is_ingress, min(hour) as first_hour, max(hour) as last_hour,
+      sum(hits)::int8 as hits, array_agg(hits) as each_hits, array_agg(hour) as each_hour, min(first_seen) as first_seen, max(last_seen) as last_seen
+    from hourly group by 1, 2, 3, 4, 5, 6, 7
   )
-  insert into edges as e (day, from_end, to_end, is_ingress, protocol, port, decision, hits_by_hour, first_seen, last_seen)
-  select day, from_end, to_end, is_ingress, protocol, port, decision,
-    array[${hours.map((hour) => `coalesce(max(hits) filter (where hour = ${hour}), 0)`).join(', ')}], min(first_seen), max(last_seen)
-  from hourly group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 5, 6, 7, 4
+  insert into edges as e (day, from_end, to_end, protocol, port, decision, is_ingress, hits_by_hour, first_seen, last_seen)
+  select day, from_end, to_end, protocol, port, decision, is_ingress,
+    case when first_hour = last_hour then array_fill(hits, array[1], array[first_hour])
+      else array(select coalesce(each_hits[array_position(each_hour, one)], 0) from generate_series(1, 24) one) end,
+    first_seen, last_seen
+  from daily order by 1, 2, 3, 4, 5, 6, 7
   on conflict (day, from_end, to_end, protocol, port, decision, is_ingress) do update set
-    hits_by_hour = array[${hours.map((hour) => `e.hits_by_hour[${hour + 1}] + excluded.hits_by_hour[${hour + 1}]`).join(', ')}],
+    hits_by_hour = case when array_dims(e.hits_by_hour) = array_dims(excluded.hits_by_hour) and cardinality(e.hits_by_hour) = 1
+      then array_fill(e.hits_by_hour[array_lower(e.hits_by_hour, 1)] + excluded.hits_by_hour[array_lower(e.hits_by_hour, 1)],
+        array[1], array[array_lower(e.hits_by_hour, 1)])
+      else array[${hours.map((hour) => `coalesce(e.hits_by_hour[${hour}], 0) + coalesce(excluded.hits_by_hour[${hour}], 0)`).join(', ')}] end,
     first_seen = least(e.first_seen, excluded.first_seen), last_seen = greatest(e.last_seen, excluded.last_seen)`
 
 /** Namespaces, names and ends, side by side. */
