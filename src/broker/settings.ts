@@ -112,7 +112,7 @@ export const numberSettings = {
     fallback: 8,
     least: 2,
     most: 200,
-    meaning: 'connections to PostgreSQL, besides those for batches, health and live events',
+    meaning: 'connections to PostgreSQL, besides those for large batches, health and live events',
   },
   batchConnections: {
     environment: 'DB_BATCH_CONNECTIONS',
@@ -120,7 +120,7 @@ export const numberSettings = {
     fallback: 2,
     least: 1,
     most: 100,
-    meaning: 'batches that PostgreSQL stores at once, each on a connection of its own; the others wait their turn',
+    meaning: 'batches of 100 rows and more that PostgreSQL stores at once; the others wait their turn',
   },
   bodyLimitBytes: {
     environment: 'BROKER_BODY_LIMIT_BYTES',

@@ -39,6 +39,13 @@ export function asFailure(error: unknown): unknown {
   if (awayStates.test(code) || networkCodes.includes(code) || isLostConnection(error.message)) {
     return new Failure('database-unavailable', `the database cannot be reached: ${error.message}`, error)
   }
+  if (isQueueTooLong(error.message)) {
+    return new Failure(
+      'database-unavailable',
+      'the database is too slow for what is asked of it: no connection was free in time',
+      error,
+    )
+  }
   if (code === '57014') {
     return new Failure('database-unavailable', 'the database took longer than the statement timeout allows', error)
   }
@@ -53,7 +60,12 @@ export function asFailure(error: unknown): unknown {
 
 /** Sentences of `pg` 8.23 and pg-pool that carry no code. */
 function isLostConnection(message: string): boolean {
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/.test(
+  return /Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/.test(
     message,
   )
+}
+
+/** pg-pool’s sentence when all its connections were in use all the time; an attempt to connect that takes too long has another. */
+function isQueueTooLong(message: string): boolean {
+  return message === 'timeout exceeded when trying to connect'
 }

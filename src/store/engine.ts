@@ -25,7 +25,7 @@ export type Engine = Session & {
   readonly session: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
   /** Commits what the work did, or nothing of it. */
   readonly transaction: <Result>(work: (session: Session) => Promise<Result>) => Promise<Result>
-  /** For what clients send in bulk: few connections of their own, so that reads need not wait behind them. */
+  /** For large batches: few connections of their own. More at once are slower, and reads need not wait behind them. */
   readonly bulk: Pick<Engine, 'query' | 'transaction'>
   /** Resolves when the database answers, without waiting for the work before it. */
   readonly ping: () => Promise<void>

@@ -36,17 +36,20 @@ type Counts = {
 
 const defaultLimits: IngestLimits = { futureSeconds: 300, pastSeconds: 14 * 86_400 }
 const mostTries = 8
+/** From so many rows on a statement is work for the database’s processors; below, most of its time is the way there and back. */
+const bulkRows = 100
 
 export async function ingest(engine: Engine, batch: FlowBatch, wantsKeys: boolean): Promise<Written> {
   const { good, bad } = sort(batch)
   const key = batch.idempotencyKey ?? null
   const settings: Settings = { key, digest: key === null ? null : digestOf(batch.rows), now: batch.now, wantsKeys }
+  const connections = good.length < bulkRows ? engine : engine.bulk
   return retried(engine, good, async () => {
     try {
-      return await storeAll(engine.bulk, good, settings, bad)
+      return await storeAll(connections, good, settings, bad)
     } catch (error) {
       if (!isBadValue(error) || isOurs(error)) throw error
-      return await storeOneByOne(engine, good, settings, bad)
+      return await storeOneByOne(connections, good, settings, bad)
     }
   })
 }
@@ -105,12 +108,12 @@ function replayed({ digest, ...answer }: NonNullable<Counts['replay']>, settings
 
 /** Something passed the checks that the database will not take: halves are tried until the row is found, in one transaction. */
 function storeOneByOne(
-  engine: Engine,
+  connections: Engine['bulk'],
   good: readonly Placed[],
   settings: Settings,
   bad: readonly BadRow[],
 ): Promise<Written> {
-  return engine.bulk.transaction(async (session) => {
+  return connections.transaction(async (session) => {
     const found = await storeHalves(session, good, { ...settings, key: null })
     const all = [...bad, ...found.bad].sort((left, right) => left.index - right.index)
     const answer = { stored: found.stored, merged: found.merged, bad: all }

@@ -83,6 +83,27 @@ describePostgres('two brokers on one PostgreSQL', (opened) => {
   })
 })
 
+describePostgres('large batches that take long', (opened) => {
+  test('reads go on beside them, and who waits too long for a turn hears why', async () => {
+    const { engine, postgres } = opened()
+    const busy = await openStore({ database: postgres?.url() ?? '', batchConnections: 1 })
+    const rows = Array.from({ length: 100 }, (_, index) => egress(`10.0.1.${index}`, noon))
+    await engine.transaction(async (session) => {
+      await session.query({ text: 'lock table flows in exclusive mode' })
+      const first = ingest(busy, rows)
+      const second = ingest(busy, rows)
+      expect(await allFlows(busy)).toEqual([])
+      await expect(second).rejects.toMatchObject({
+        code: 'database-unavailable',
+        message: expect.stringMatching(/too slow for what is asked of it: no connection was free in time$/),
+      })
+      await session.query({ text: 'commit' })
+      expect(await first).toMatchObject({ stored: 100 })
+    })
+    await busy.close()
+  })
+})
+
 describePostgres('a PostgreSQL that goes away', (opened) => {
   test('is a failure of its own kind under load, and is used again when it is back, without a new start', async () => {
     const { postgres, store } = opened()
