@@ -28,6 +28,8 @@ export async function benchBroker(
       say(`writing ${size.pods} pods and ${size.pastHolders} past holders …`)
       await seedHolders(database.engine, size)
       const broker = await startBroker(['--database', database.url])
+      // Caches, code and plans are then as warm as in a broker that has run for a minute.
+      await ingest(broker.port, randomBatches(size, 50).map(bodyOf), size.flows)
       const measured: Round[] = []
       for (let round = 1; round <= rounds; round++) {
         say(`batches over HTTP and \\copy of ${size.flows} flows, round ${round} of ${rounds} …`)
@@ -52,11 +54,7 @@ export async function benchBroker(
 type RoundPlan = { readonly port: number; readonly size: StoreSize; readonly file: string; readonly seed: number }
 
 async function measureRound({ engine, url }: BenchDatabase, { port, size, file, seed }: RoundPlan): Promise<Round> {
-  await engine.query({ text: 'truncate flows, edge_batches' })
   const bodies = randomBatches(size, seed).map(bodyOf)
-  // Code and plans are as warm as they are in a broker that has run for a minute.
-  for (const body of randomBatches({ ...size, flows: Math.min(size.flows, 20_000) }, seed + 50).map(bodyOf))
-    await post(port, body)
   await engine.query({ text: 'truncate flows, edge_batches' })
   const { rowsPerSecond, health } = await ingest(port, bodies, size.flows)
   const copied = copyBack(url, file)

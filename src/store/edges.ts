@@ -11,7 +11,7 @@ import { readWorkload } from './pod-rows'
 import type { Edge, EdgeEnd, EdgeQuery, Page, PageRequest, PassAnswer } from './store'
 
 const hours = Array.from({ length: 24 }, (_, hour) => hour + 1)
-const chunkSightings = 50_000
+const chunkSightings = 20_000
 
 /** Adds up what ingest appended since the last time. */
 export function foldEdges(engine: Engine): Promise<PassAnswer<{ readonly folded: number }>> {
