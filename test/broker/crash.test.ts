@@ -12,7 +12,7 @@ import { flowPost } from './messages'
 
 const crashes = Number(process.env.PORTOLAN_CRASHES ?? 10)
 const clients = 3
-const rowsOfBatch = 50
+const rowsOfBatch = 100
 /** Milliseconds that a broker may take to acknowledge its first batch. */
 const mostSilence = 60_000
 const seed = seedOfRun()

@@ -18,13 +18,16 @@ describe.skipIf(!found.ok)('postgres', () => {
     let isOver = false
     const clients = Array.from({ length: 4 }, async (_, client) => {
       for (let batch = 0; !isOver; batch++) {
-        const row = flowPost({
-          pod: `load-${client}`,
-          peer: '203.0.113.1',
-          port: String(batch + 1),
-          time: '2026-09-10T11:00:00',
-        })
-        const response = await broker.post('/pod/traffic/batch', [row])
+        // Large batches have connections of their own.
+        const rows = Array.from({ length: client % 2 === 0 ? 1 : 100 }, (_, index) =>
+          flowPost({
+            pod: `load-${client}`,
+            peer: `203.0.113.${index}`,
+            port: String(batch + 1),
+            time: '2026-09-10T11:00:00',
+          }),
+        )
+        const response = await broker.post('/pod/traffic/batch', rows)
         statuses.add(response.status)
         if (response.status === 200) acknowledged.push(client)
         else {
