@@ -3,7 +3,7 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 import { Failure } from '#base/failure'
 import type { NodeMode } from '#enforce/node-view'
 import { openBpf } from '#kernel/bpf-sys'
-import { type HeldInterface, openDatapath } from '#kernel/datapath'
+import { openDatapath } from '#kernel/datapath'
 import { foldersOf } from '#kernel/datapath-tables'
 import type { Native } from '#kernel/native'
 import { namespaceInode, ownNamespace } from '#kernel/network-namespace'
@@ -28,23 +28,11 @@ export function openKernelDatapath({ folder, native }: KernelPlace): AgentDatapa
   const strangers = { bpf: openBpf(native()), folders: foldersOf(folder) }
   const datapath = openDatapath({ folder, native: native() })
   const own = namespaceInode(ownNamespace)
-  const isHere = ({ namespace }: HeldInterface): boolean => namespace === own
   return {
     ...datapath,
-    isHere,
+    isHere: ({ namespace }) => namespace === own,
     whyStrange: (name) => findStrangers(strangers, name, hooks),
-    interfaces: () => withPresentNames(datapath.interfaces(), { native: native(), isHere }),
   }
-}
-
-/** A row keeps the name that its interface was attached by; one that is renamed is looked for by its new name. */
-function withPresentNames(
-  held: readonly HeldInterface[],
-  { native, isHere }: { readonly native: Native; readonly isHere: (held: HeldInterface) => boolean },
-): readonly HeldInterface[] {
-  if (!held.some(isHere)) return held
-  const names = new Map(listInterfaces(native).map(({ index, name }) => [index, name]))
-  return held.map((one) => ({ ...one, name: (isHere(one) ? names.get(one.index) : undefined) ?? one.name }))
 }
 
 /** What the kernel holds goes on deciding, also where this process cannot open it. */

@@ -64,7 +64,8 @@ export function attachInterface(tools: InterfaceTools, request: AttachRequest): 
 
 /**
  * By the programs on its hooks: an interface that was renamed or moved to another namespace keeps them, and so its
- * lifetime. Where there are none, by what its row says.
+ * lifetime. Where there are none, by what its row says; but one whose programs are at work was moved away, and its index
+ * is another's now.
  */
 function findHeld(tools: InterfaceTools, link: NetworkInterface, namespace: bigint): HeldInterface | undefined {
   const all = listHeld(tools)
@@ -73,14 +74,37 @@ function findHeld(tools: InterfaceTools, link: NetworkInterface, namespace: bigi
     running.size === 0
       ? undefined
       : all.find(({ slot }) => directions.some((hook) => running.has(linkOf(tools, slot, hook)?.programId ?? 0)))
-  if (found === undefined) return all.find((one) => one.index === link.index && one.namespace === namespace)
+  if (found === undefined) {
+    return all.find(
+      (one) => one.index === link.index && one.namespace === namespace && liveLinks(tools, one.slot).length === 0,
+    )
+  }
   const now = { ...found, name: link.name, index: link.index, namespace }
   update(tools.bpf, tools.tables.interfaces, numberKey(now.slot), printInterface(now), 'write interface')
   return now
 }
 
-function linkOf({ bpf, folders }: InterfaceTools, slot: number, hook: Hook): LinkInfo | undefined {
-  return withPin(bpf, join(folders.links, pinName(slot, hook)), (fd) => readLink(bpf, fd))
+type LinkTools = Pick<InterfaceTools, 'bpf' | 'folders'>
+
+/** What is held by descriptor counts where its pin is gone. */
+function linkOf(
+  { bpf, folders }: LinkTools,
+  slot: number,
+  hook: Hook,
+  byDescriptor?: HeldAttachments,
+): LinkInfo | undefined {
+  const name = pinName(slot, hook)
+  const heldLink = byDescriptor?.links.get(name)
+  return withPin(bpf, join(folders.links, name), (fd) => readLink(bpf, fd)) ?? (heldLink && readLink(bpf, heldLink.fd))
+}
+
+/** Those whose interface is there, in whatever namespace; none under `clsact`. */
+export function liveLinks(tools: LinkTools, slot: number, byDescriptor?: HeldAttachments): readonly LinkInfo[] {
+  return directions.flatMap((hook) => linkOf(tools, slot, hook, byDescriptor) ?? []).filter(isLive)
+}
+
+function isLive({ interfaceIndex }: LinkInfo): boolean {
+  return interfaceIndex !== 0
 }
 
 /** The same lifetime: nothing moves, but for the VPC that its path classes go by. */
@@ -215,18 +239,14 @@ function whereItLives<T>(native: Native, held: HeldInterface, work: (name: strin
   })
 }
 
-/**
- * Whether both hooks still have their programs: a pinned link or program outlives its interface. What is held by
- * descriptor counts where its pin is gone.
- */
+/** Whether both hooks still have their programs: a pinned link or program outlives its interface. */
 export function isAttached(tools: InterfaceTools, held: HeldInterface, byDescriptor?: HeldAttachments): boolean {
   const { bpf, folders } = tools
   return directions.every((hook) => {
     const name = pinName(held.slot, hook)
-    const heldLink = byDescriptor?.links.get(name)
-    const link = linkOf(tools, held.slot, hook) ?? (heldLink && readLink(bpf, heldLink.fd))
+    const link = linkOf(tools, held.slot, hook, byDescriptor)
     // Another index than the row's is that of another namespace, which the interface was moved to.
-    if (link !== undefined) return link.interfaceIndex !== 0
+    if (link !== undefined) return isLive(link)
     const id = programIdAt(bpf, join(folders.programs, name)) ?? byDescriptor?.programs.get(name)?.id
     return id !== undefined && whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
   })

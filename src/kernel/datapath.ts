@@ -29,6 +29,7 @@ import { loadNative, type Native } from './native'
 import { inheritMode, lockOlder, type OlderVersions } from './older-versions'
 import { type PrefixRow, setPathPrefixes } from './path-prefixes'
 import { openPinPlace, type PinPlace } from './pin-place'
+import { presentInterfaces } from './present-interfaces'
 import { type Restored, restorePins } from './restore-pins'
 import { openRing } from './ring-buffer'
 import { withTurn } from './writer-lock'
@@ -44,6 +45,7 @@ export type DatapathOptions = {
 export type Attacher = {
   readonly attach: (request: AttachRequest) => HeldInterface
   readonly detach: (held: HeldInterface) => void
+  /** An agent's are as its own network namespace has them now. */
   readonly interfaces: () => readonly HeldInterface[]
   readonly isAttached: (held: HeldInterface) => boolean
   readonly mode: () => EnforcedMode | undefined
@@ -155,6 +157,7 @@ function openLocked(options: DatapathOptions, locks: Locks): Datapath {
       return gone
     },
     hold,
+    interfaces: () => presentInterfaces({ bpf, folders }, listHeld({ bpf, tables }), attachments),
     publish(requests) {
       const why = place.whyLost()
       if (why !== undefined) throw new Failure('kernel.refused', why)

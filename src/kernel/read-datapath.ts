@@ -16,6 +16,7 @@ import { type BpfMap, closeMap, lookUp, numberKey, readMapShape } from './maps'
 import { loadNative, type Native } from './native'
 import { namespaceInode, ownNamespace } from './network-namespace'
 import { type PrefixRow, readPathPrefixes } from './path-prefixes'
+import { presentInterfaces } from './present-interfaces'
 
 export type DatapathReading = {
   readonly interfaces: readonly HeldInterface[]
@@ -42,7 +43,7 @@ export function readDatapath({ folder, native = loadNative() }: { folder: string
   const tables = openReadOnly(bpf, folders)
   const own = namespaceInode(ownNamespace)
   return {
-    interfaces: listHeld({ bpf, tables }),
+    interfaces: presentInterfaces({ bpf, folders }, listHeld({ bpf, tables })),
     isHere: ({ namespace }) => namespace === own,
     direction: (slot, direction) => readDirection({ bpf, folders, tables }, slot, direction),
     pathPrefixes: () => readPathPrefixes(bpf, tables.prefixes),
