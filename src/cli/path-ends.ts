@@ -1,6 +1,6 @@
 /** SOURCE and TARGET of `portolan path` as the two ends of a packet: names, addresses, ports. */
 import { Failure } from '#base/failure'
-import { explainBadIp, type Family, type Ip, parseEndpoint, parseIp, printIp } from '#base/ip'
+import { explainBadIp, type Family, type Ip, isSameIp, parseEndpoint, parseIp, printIp } from '#base/ip'
 import { compareText, listOf } from '#base/text'
 import type { Cluster } from '#model/cluster'
 import { keyOf } from '#model/meta'
@@ -49,27 +49,35 @@ export function readEnds(cluster: Cluster, words: PathWords): PathEnds {
   const source = endOf(cluster, words.source, { words, isTarget: false, notes })
   const target = endOf(cluster, text, { words, isTarget: true, notes })
   const family = familyBetween(source, target, words)
+  const { port: numberOfPort, code } = portOf(target, words, port)
   const question: WalkQuestion = {
     source: atFamily(source, family),
     destination: atFamily(target, family),
     protocol: words.protocol,
     sourcePort: words.sourcePort,
-    port: portOf(target, words, port),
+    port: numberOfPort,
+    ...(code !== undefined && { icmpCode: code }),
     isReplyWanted: words.isReplyWanted,
     ...(words.entryNode !== undefined && { entryNode: words.entryNode }),
     ...(words.backend !== undefined && { backend: words.backend }),
     ...(words.about !== undefined && { about: words.about }),
   }
-  checkAbout(question)
+  notes.push(...checkAbout(question), ...noteUnanswered(question))
   if (question.entryNode !== undefined && (source.pod !== undefined || source.node !== undefined)) {
     throw usage(`--node is where a packet from outside comes in, and ${source.name} is inside; leave it out`)
   }
   return { question, notes }
 }
 
-/** The packet inside is of the family of the error that carries it. */
-function checkAbout({ about, protocol, port, destination: { ip } }: WalkQuestion): void {
-  if (about === undefined) return
+function noteUnanswered({ protocol, port, isReplyWanted }: WalkQuestion): readonly string[] {
+  const isEcho =
+    protocol === 'ICMP' ? [0, 8, 13, 14].includes(port) : protocol !== 'ICMPv6' || port === 128 || port === 129
+  return isReplyWanted && !isEcho ? [`nobody answers ${protocol} type ${port}: --reply has nothing to walk`] : []
+}
+
+/** The packet inside is of the family of the error that carries it, and was sent by whoever the error goes to. */
+function checkAbout({ about, protocol, port, destination: { ip } }: WalkQuestion): readonly string[] {
+  if (about === undefined) return []
   const isError = protocol === 'ICMP' ? [3, 11, 12].includes(port) : protocol === 'ICMPv6' && port < 128
   if (!isError) {
     const of = ip.family === 'ipv4' ? '--proto icmp --port 3' : '--proto icmpv6 --port 2'
@@ -78,6 +86,9 @@ function checkAbout({ about, protocol, port, destination: { ip } }: WalkQuestion
   if (about.source.family !== ip.family || about.destination.family !== ip.family) {
     throw usage('--about tells a packet of another family than the error’s')
   }
+  if (isSameIp(about.source, ip)) return []
+  const [sender, receiver] = [printIp(about.source), printIp(ip)]
+  return [`an error goes to whoever sent what it is about, which is ${sender} here, and not ${receiver}`]
 }
 
 function usage(sentence: string): Failure {
@@ -173,29 +184,37 @@ function atFamily({ ips, pod, node, isByName }: Named, family: Family): WalkEnd 
   }
 }
 
-function portOf(target: Named, { protocol, port: flag }: PathWords, behind: string | undefined): number {
+/** Of ICMP the type, and the code where it is told. */
+type Asked = { readonly port: number; readonly code?: number }
+
+function portOf(target: Named, words: PathWords, behind: string | undefined): Asked {
+  const { protocol, port: flag } = words
   if (behind !== undefined && flag !== undefined && behind !== flag) {
     throw usage(`TARGET names port ${behind} and --port ${flag}; leave one of them out`)
   }
   const text = behind ?? flag
   if (protocol === 'ICMP' || protocol === 'ICMPv6') return icmpType(text, protocol)
-  if (text === undefined) return onlyPort(target, protocol)
+  if (text === undefined) return { port: onlyPort(target, protocol) }
   if (/^\d+$/.test(text)) {
-    if (Number(text) >= 1 && Number(text) <= 65535) return Number(text)
+    if (Number(text) >= 1 && Number(text) <= 65535) return { port: Number(text) }
     throw usage(`"${text}" is not a port from 1 to 65535`)
   }
   const named = namedPortsOf(target).find((one) => one.name === text && one.protocol === protocol)
-  if (named !== undefined) return named.port
+  if (named !== undefined) return { port: named.port }
   const known = namedPortsOf(target).filter(({ name }) => name !== '')
   throw usage(
     `${target.name} has no port "${text}" over ${protocol}: ${known.length === 0 ? 'its ports have no names' : `it has ${listOf(known.map(({ name, port, protocol: own }) => `${name} ${port}/${own}`).sort(compareText))}`}`,
   )
 }
 
-function icmpType(text: string | undefined, protocol: WalkProtocol): number {
-  if (text === undefined) return protocol === 'ICMP' ? 8 : 128
-  if (/^\d+$/.test(text) && Number(text) <= 255) return Number(text)
-  throw usage(`port ${text}: of ICMP the port is the type, 0 to 255`)
+function icmpType(text: string | undefined, protocol: WalkProtocol): Asked {
+  if (text === undefined) return { port: protocol === 'ICMP' ? 8 : 128 }
+  const [type, code] = text.split('/')
+  const isCode = (part: string | undefined): part is string => /^\d+$/.test(part ?? '') && Number(part) <= 255
+  if (isCode(type) && /^\d+(?:\/\d+)?$/.test(text) && (code === undefined || isCode(code))) {
+    return { port: Number(type), ...(code !== undefined && { code: Number(code) }) }
+  }
+  throw usage(`port ${text}: of ICMP the port is the type, 0 to 255, and may have a code, as in 3/4`)
 }
 
 type KnownPort = { readonly name: string; readonly protocol: string; readonly port: number }

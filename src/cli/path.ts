@@ -60,11 +60,11 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     .argument('[TARGET[:PORT]]', 'the same, or NS/svc/NAME')
   addJourneyOptions(addSlicesOption(addObjectOptions(command)))
     .addOption(new Option('--datapath <which>', 'what the nodes run').choices([...datapaths]).default('cilium'))
-    .option('--port <port>', 'the number or name of the port; of ICMP the type')
+    .option('--port <port>', 'the number or name of the port; of ICMP the type, or type/code')
     .addOption(
       new Option('--proto <protocol>', 'tcp, udp, sctp, icmp or icmpv6').argParser(asProtocol).default('TCP', 'tcp'),
     )
-    .option('--sport <port>', 'the source port; of ICMP the identifier', asNumber(0, 65535), 43210)
+    .option('--sport <port>', 'the source port; of ICMP the identifier', asNumber(0, 65535), usualPort)
     .option('--node <name>', 'the node at which a packet from outside comes in')
     .option('--backend <ip:port>', 'the backend to follow, where the datapath chooses at random', asBackend)
     .addOption(
@@ -106,6 +106,9 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     })
 }
 
+/** The source port, or the identifier, of what tells none. */
+const usualPort = 43210
+
 const protocols: Readonly<Record<string, WalkProtocol>> = {
   tcp: 'TCP',
   udp: 'UDP',
@@ -135,17 +138,22 @@ function asBackend(text: string): string {
   return printEndpoint(printIp(ip), port)
 }
 
-/** With commas, or as rows of connection tracking are written. */
+/** With commas, or as rows of connection tracking are written; of ICMP the identifier is a port, at either end. */
 function asInner(text: string): WalkInner {
-  const [, protocol = '', from = '', to = ''] = /^(\w+)[ ,]+([^\s,]+?) *(?:->|→|,) *(\S+)$/.exec(text.trim()) ?? []
+  const shape = /^(\w+)(?:[ ,]+(?:IN|OUT))?[ ,]+([^\s,]+?) *(?:->|→|,) *(\S+)$/i
+  const [, word = '', from = '', to = ''] = shape.exec(text.trim()) ?? []
   const [source, destination] = [parseEndpoint(from), parseEndpoint(to)]
-  if (source?.port === undefined || destination?.port === undefined) {
+  const isEcho = /^icmp/i.test(word)
+  const isWhole = isEcho || (source?.port !== undefined && destination?.port !== undefined)
+  if (source === undefined || destination === undefined || !isWhole) {
     throw new InvalidArgumentError(
-      'write PROTOCOL,ADDRESS:PORT,ADDRESS:PORT, as in tcp,192.168.1.10:34567,8.8.8.8:443.',
+      'write PROTOCOL,ADDRESS:PORT,ADDRESS:PORT, as in tcp,192.168.1.10:34567,8.8.8.8:443, or icmp,ADDRESS:IDENTIFIER,ADDRESS.',
     )
   }
-  const ends = { source: source.ip, sourcePort: source.port, destination: destination.ip, port: destination.port }
-  return { protocol: asProtocol(protocol), ...ends }
+  const protocol = asProtocol(word)
+  const [sourcePort = 0, port = 0] = [source.port, destination.port]
+  const ends = { protocol, source: source.ip, destination: destination.ip }
+  return isEcho ? { ...ends, sourcePort: sourcePort || port || usualPort, port: 0 } : { ...ends, sourcePort, port }
 }
 
 /** RFC 3339, as Hubble writes times. */

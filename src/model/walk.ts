@@ -25,6 +25,8 @@ export type WalkQuestion = {
   readonly sourcePort: number
   /** Of ICMP the type. */
   readonly port: number
+  /** Of ICMP; absent: of type 3 that fragmentation is needed (4), and 0 of others. */
+  readonly icmpCode?: number
   /** Where a packet from outside comes in; absent: at the node that holds the destination, or the first. */
   readonly entryNode?: string
   /** `ip:port` of the backend to follow where the datapath chooses; absent: by its rule, or the first. */

@@ -10,6 +10,8 @@ const names = {
   139: 'Unsupported L3 protocol',
   140: 'Missed tail call',
   142: 'Unknown L4 protocol',
+  143: 'Unknown ICMPv4 code',
+  145: 'Unknown ICMPv6 code',
   147: 'Error retrieving tunnel key',
   150: 'Unknown L3 target address',
   151: 'Stale or unroutable IP',

@@ -62,6 +62,7 @@ export type PathPacket = {
   readonly backend?: string
   readonly isReplyWanted?: boolean
   readonly icmpType?: number
+  readonly icmpCode?: number
   readonly about?: WalkInner
   /** The address that the source claims. */
   readonly as?: string
@@ -111,7 +112,7 @@ export function preparePath(objects: readonly Raw[], options: PathOptions = {}):
       destination: endOf(cluster, to),
       protocol,
       sourcePort,
-      port: protocol === 'ICMP' ? icmpType : Number(port),
+      port: protocol.startsWith('ICMP') ? icmpType : Number(port),
       isReplyWanted,
       ...rest,
     }

@@ -14,7 +14,7 @@ import type { OpenRule } from '#compile/policy/open-rules'
 import { type CiliumVersion, isAtLeast } from '#model/cilium-version'
 import type { Reason } from '#model/trace'
 import type { MapLookup, WalkPlace } from '#model/walk'
-import { numbers } from './flow-packet'
+import { icmpCodeOf, numbers } from './flow-packet'
 import { type NodeTables, type PolicyTable, placeOf } from './node-tables'
 import { type Blame, type Draft, drop, type Ending, endpointName, endpointObject, tell, unknown } from './walk-draft'
 
@@ -38,6 +38,11 @@ export function askPolicy(draft: Draft, node: NodeTables, at: WalkPlace, questio
   const table = node.policy(endpoint.id)
   if (table === undefined) {
     return { ending: unknown(draft, at, 'cilium.no-policy-map', `${endpointName(endpoint)} has no policy map`) }
+  }
+  if (isFragmentationNeeded(draft, settings.policy.allowsFragmentationNeeded)) {
+    const why = 'fragmentation needed always passes, and no entry is looked up (allow-icmp-frag-needed)'
+    tell(draft, at, [`asked ${direction} policy: allowed`, why])
+    return { proxyPort: 0 }
   }
   const port = packet.icmpType ?? packet.port
   const key = packetKey({ direction, identity, protocol: numbers[packet.protocol], port })
@@ -64,15 +69,6 @@ export function askPolicy(draft: Draft, node: NodeTables, at: WalkPlace, questio
     })
     return { proxyPort: row?.proxyPort ?? 0, ...(parser !== undefined && { parser }) }
   }
-  if (isFragmentationNeeded(draft, settings.policy.allowsFragmentationNeeded)) {
-    tell(
-      draft,
-      at,
-      [`asked ${direction} policy: allowed`, 'fragmentation needed always passes (allow-icmp-frag-needed)'],
-      { lookups },
-    )
-    return { proxyPort: 0 }
-  }
   if (settings.policy.isAudit) {
     const what = `policy would drop it; policy-audit-mode lets it pass with verdict AUDIT`
     tell(draft, at, [`asked ${direction} policy: audit`, what], { lookups })
@@ -88,7 +84,7 @@ function isTunnelled({ packet, net }: Draft, { maps }: NodeTables, { direction, 
 }
 
 function isFragmentationNeeded({ packet }: Draft, isAllowed: boolean): boolean {
-  return isAllowed && packet.protocol === 'ICMP' && packet.icmpType === 3
+  return isAllowed && packet.protocol === 'ICMP' && packet.icmpType === 3 && icmpCodeOf(packet) === 4
 }
 
 type Fate = 'allow' | 'none' | 'deny' | 'auth' | 'perhaps'

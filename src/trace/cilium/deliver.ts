@@ -6,6 +6,7 @@ import { isLoopbackOrUnspecified } from '../own-address'
 import { isBroadcast, isMulticast } from '../world'
 import { askPolicy } from './ask-policy'
 import { addressText, destinationText } from './flow-packet'
+import { answerTo } from './icmp-error'
 import { type Delivery, end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
 import { reverseByNumber } from './reverse-nat'
@@ -72,12 +73,12 @@ function track(
 }
 
 /** A client that was translated per packet gets its answer from the frontend. */
-function deliverAnswer(draft: Draft, delivery: Delivery, { row, result }: CtAnswer): Next {
+function deliverAnswer(draft: Draft, delivery: Delivery, { row }: CtAnswer): Next {
   const { node, endpoint } = delivery
   const at = policySide(node.name, endpoint, 'cil_lxc_policy')
   const isSelf = ((row?.flags ?? 0) & ctFlags.loopback) !== 0
   answerThroughProxy(draft, node, at, row?.flags ?? 0)
-  if (result === 'REPLY' && row !== undefined && row.revNat > 0 && !isSelf) {
+  if (row !== undefined && row.revNat > 0 && !isSelf) {
     reverseByNumber(draft, node, at, { revNat: row.revNat })
   }
   return arrived(draft, delivery)
@@ -159,9 +160,12 @@ export function toHost(draft: Draft, node: NodeTables, identity: number): Next {
         createCt(stateOf(draft, node), draft.packet, { direction: 'IN', sourceIdentity: identity })
     }
   }
-  const back = stateOf(draft, node).kernel.get(kernelKey(draft.packet))
+  const { about } = draft.packet
+  const back = stateOf(draft, node).kernel.get(kernelKey(about === undefined ? draft.packet : answerTo(about)))
   if (back !== undefined) {
-    const written = { packet: { ...draft.packet, destination: back.ip, port: back.port }, changes: [] }
+    const inside = about === undefined ? {} : { about: { ...about, source: back.ip, sourcePort: back.port } }
+    const port = about === undefined ? back.port : draft.packet.port
+    const written = { packet: { ...draft.packet, destination: back.ip, port, ...inside }, changes: [] }
     const stack = { node: node.name, hook: 'PREROUTING', program: 'netfilter' }
     tellRewrite(
       draft,

@@ -23,6 +23,7 @@ export type FlowPacket = {
   /** The other way round. */
   readonly port: number
   readonly icmpType?: number
+  readonly icmpCode?: number
   readonly mark?: number
   /** Outermost last. */
   readonly wrappings: readonly Wrapping[]
@@ -43,6 +44,11 @@ export function isError({ protocol, icmpType }: FlowPacket): boolean {
   return protocol === 'ICMP' ? [3, 11, 12].includes(icmpType ?? 8) : (icmpType ?? 128) < 128
 }
 
+/** That fragmentation is needed, where no code of type 3 is told. */
+export function icmpCodeOf({ protocol, icmpType, icmpCode }: FlowPacket): number {
+  return icmpCode ?? (protocol === 'ICMP' && icmpType === 3 ? 4 : 0)
+}
+
 export function reversePacket({ source, destination, sourcePort, port, protocol, icmpType }: FlowPacket): FlowPacket {
   const answer = icmpType === undefined ? {} : { icmpType: answerType(icmpType) }
   return {
@@ -54,6 +60,11 @@ export function reversePacket({ source, destination, sourcePort, port, protocol,
     wrappings: [],
     ...answer,
   }
+}
+
+/** Of ICMP echoes alone are. */
+export function isAnswered({ icmpType }: FlowPacket): boolean {
+  return icmpType === undefined || [0, 8, 128, 129].includes(icmpType)
 }
 
 function answerType(type: number): number {
@@ -93,15 +104,17 @@ export function walkPacket(packet: FlowPacket): WalkPacket {
   }
 }
 
-/** Errors have no identifier. */
+/** Echoes alone have an identifier. */
 function icmpText(packet: FlowPacket, id: number): string {
-  const { protocol, icmpType } = packet
+  const { protocol, icmpType, icmpCode } = packet
   if (icmpType === undefined) return protocol
-  return isError(packet) ? `${protocol} type ${icmpType}` : `${protocol} type ${icmpType} id ${id}`
+  const what = `${protocol} type ${icmpType}${icmpCode === undefined ? '' : ` code ${icmpCode}`}`
+  return isAnswered(packet) ? `${what} id ${id}` : what
 }
 
 export function innerText({ protocol, source, sourcePort, destination, port }: WalkInner): string {
-  return `${protocol} ${addressText({ protocol }, source, sourcePort)} → ${addressText({ protocol }, destination, port)}`
+  const what = isIcmp(protocol) ? `${protocol} id ${sourcePort}` : protocol
+  return `${what} ${addressText({ protocol }, source, sourcePort)} → ${addressText({ protocol }, destination, port)}`
 }
 
 const dsrNames = { option: 'IP option', geneve: 'Geneve option', ipip: 'IPIP to' } as const

@@ -5,7 +5,7 @@ import type { WalkPlace } from '#model/walk'
 import { isForGateway } from './egress-gateway'
 import { decrypt } from './encrypt'
 import { isRemoteNode } from './find-service'
-import { destinationText } from './flow-packet'
+import { destinationText, isIcmp } from './flow-packet'
 import { end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
 import { balanceAtNic, recordDirect, reverseSource } from './nodeport'
@@ -120,7 +120,8 @@ export function fromOverlay(draft: Draft, node: NodeTables): Next {
   const isNodePort = node.maps.settings.replacesKubeProxy
   const service = isNodePort && isOwnFrontend(draft, node) ? balanceFirst(draft, node, at) : { isService: false }
   if (service.next !== undefined) return service.next
-  if (!service.isService && !recordDirect(draft, node, at) && isNodePort && draft.packet.port >= 32768) {
+  const mayAnswer = isIcmp(draft.packet.protocol) || draft.packet.port >= 32768
+  if (!service.isService && !recordDirect(draft, node, at) && isNodePort && mayAnswer) {
     const reversed = reverseSource(draft, node, at)
     if (reversed !== undefined) return reversed
   }

@@ -1,20 +1,29 @@
 /** A packet leaves a node: into the tunnel, through the NIC, over the wire. Mirrors cil_to_overlay of bpf/bpf_overlay.c and cil_to_netdev of bpf/bpf_host.c, Cilium 1.16 to 1.19. */
-import { printIp } from '#base/ip'
+import { isSameIp, parseEndpoint, printEndpoint, printIp } from '#base/ip'
 import { containsIp } from '#base/prefix'
 import { podRanges } from '#compile/cilium/render-ipcache'
 import { identityNumbers } from '#compile/identities/numbers'
 import { isAtLeast } from '#model/cilium-version'
-import type { WalkPlace } from '#model/walk'
+import type { WalkInner, WalkPlace } from '#model/walk'
 import { askPolicy } from './ask-policy'
 import { requestGateway } from './egress-gateway'
 import { encrypt } from './encrypt'
 import { isRemoteNode } from './find-service'
-import { destinationText, reversePacket, rewriteSource, sourceText, type Wrapping } from './flow-packet'
-import { needsMasquerade, translateSource } from './masquerade'
+import {
+  destinationText,
+  isError,
+  type NewEnd,
+  reversePacket,
+  rewriteSource,
+  sourceText,
+  type Wrapping,
+} from './flow-packet'
+import { translateError, withInside } from './icmp-error'
+import { needsMasquerade, type Translation, translateSource } from './masquerade'
 import { type Encapsulation, end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
-import { createCt, kernelKey, lookUpCt } from './state-tables'
-import { arrive, type Draft, drop, onDevice, stateOf, tell, tellRewrite, unknown } from './walk-draft'
+import { createCt, isReply, kernelKey, lookUpCt } from './state-tables'
+import { arrive, type Draft, drop, type Ending, onDevice, stateOf, tell, tellRewrite, unknown } from './walk-draft'
 
 /** A node's own traffic travels as remote-node. */
 export function encapsulate(draft: Draft, { node, at, to, identity, why, lookups }: Encapsulation): Next {
@@ -105,10 +114,19 @@ function hostFirewall(draft: Draft, node: NodeTables, at: WalkPlace, identity: n
 function toGateway(draft: Draft, node: NodeTables, at: WalkPlace, own: number): Next | undefined {
   if (!isAtLeast(draft.net.settings.policy.version, '1.18')) return undefined
   const { packet } = draft
-  if (lookUpCt(stateOf(draft, node), packet, 'egress').result === 'REPLY') return undefined
+  if (isReply(stateOf(draft, node), packet)) return undefined
   const there = node.ipcache(packet.destination).row
   const identity = there?.identity ?? worldOf(node, packet.destination)
   return requestGateway(draft, node, at, { identity, own })
+}
+
+/** Of ICMP requests of echoes have a mapping; their answers and neighbours' messages pass as they are. */
+function translate(draft: Draft, node: NodeTables, at: WalkPlace, answer: Translation): Ending | undefined {
+  const { icmpType } = draft.packet
+  if (icmpType === undefined || icmpType === 8 || icmpType === 128) return translateSource(draft, node, at, answer)
+  if (icmpType !== 0 && ![129, 135, 136].includes(icmpType)) return translateError(draft, node, at)
+  tell(draft, at, ['kept the source', 'answers of echoes and messages between neighbours are not translated'])
+  return undefined
 }
 
 function masquerade(draft: Draft, node: NodeTables, at: WalkPlace): Next | undefined {
@@ -120,7 +138,7 @@ function masquerade(draft: Draft, node: NodeTables, at: WalkPlace): Next | undef
     return undefined
   }
   if (answer.kind === 'no-address') return end(drop(draft, at, 204, { sentence: why }))
-  const ended = translateSource(draft, node, at, answer)
+  const ended = translate(draft, node, at, answer)
   return ended === undefined ? undefined : end(ended)
 }
 
@@ -138,9 +156,10 @@ function masqueradeByKernel(draft: Draft, node: NodeTables): Next | undefined {
       : containsIp(native, packet.destination)
   const there = node.ipcache(packet.destination).row
   const isNode = !net.settings.isTunnel && there !== undefined && isRemoteNode(there.identity)
-  const isReply = lookUpCt(stateOf(draft, node), packet, 'egress').result === 'REPLY'
-  if (!net.path.masquerades[family] || !isOwnPod || isNative || isNode || isReply || own === undefined) {
-    const why = isReply ? 'the kernel translates a connection’s first packet alone' : 'no rule of masquerading matches'
+  if (isError(packet)) return errorByKernel(draft, node, at)
+  const isAnswer = isReply(stateOf(draft, node), packet)
+  if (!net.path.masquerades[family] || !isOwnPod || isNative || isNode || isAnswer || own === undefined) {
+    const why = isAnswer ? 'the kernel translates a connection’s first packet alone' : 'no rule of masquerading matches'
     tell(draft, at, ['kept the source', why])
     return undefined
   }
@@ -161,6 +180,39 @@ function masqueradeByKernel(draft: Draft, node: NodeTables): Next | undefined {
     { packet: written.packet, changes },
   )
   return undefined
+}
+
+/** The kernel translates an error by the connection that it is about, and no other (nf_nat_icmp_reply_translation). */
+function errorByKernel(draft: Draft, node: NodeTables, at: WalkPlace): undefined {
+  const { packet } = draft
+  const { about } = packet
+  const found =
+    about === undefined ? undefined : [...stateOf(draft, node).kernel].find(([key, to]) => isAnswerTo(key, to, about))
+  const own = found === undefined ? undefined : parseEndpoint(found[0].split(' -> ')[1] ?? '')
+  if (about === undefined || own?.port === undefined) {
+    tell(draft, at, [
+      'kept the source',
+      'the kernel masquerades no error but those about a connection that it translates',
+    ])
+    return undefined
+  }
+  const outer = rewriteSource(packet, { ip: own.ip, port: packet.sourcePort }, 'tc')
+  const inside = { ...about, destination: own.ip, port: own.port }
+  const { changes, ...written } = withInside({ packet, outer }, inside)
+  tellRewrite(draft, at, ['translated the error', 'the kernel’s connection tracking knows what it is about'], {
+    ...written,
+    changes: changes.map((change) => ({ ...change, by: 'netfilter' })),
+  })
+  return undefined
+}
+
+function isAnswerTo(key: string, to: NewEnd, about: WalkInner): boolean {
+  const from = printEndpoint(printIp(about.source), about.sourcePort)
+  return (
+    key.startsWith(`${about.protocol.toLowerCase()} ${from} -> `) &&
+    isSameIp(to.ip, about.destination) &&
+    to.port === about.port
+  )
 }
 
 /** To the node that has the outermost address, to the node of a pod, or out of the cluster. */

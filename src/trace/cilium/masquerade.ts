@@ -9,7 +9,7 @@ import type { MapLookup, WalkPlace } from '#model/walk'
 import { isRemoteNode } from './find-service'
 import { type FlowPacket, isIcmp, rewritePlace, rewriteSource } from './flow-packet'
 import { isUnspecified, type NodeTables } from './node-tables'
-import { lookUpCt, lookUpNat, putNat } from './state-tables'
+import { isReply, lookUpNat, putNat } from './state-tables'
 import { type Draft, drop, type Ending, stateOf, tellRewrite } from './walk-draft'
 
 export type Masquerade =
@@ -39,9 +39,7 @@ export function needsMasquerade(draft: Draft, node: NodeTables): Masquerade {
     const why = 'the source is the node’s own address: its port is reserved, so that no translation takes it'
     return { kind: 'snat', ip: own, needsCt: true, why, lookups: [local.lookup] }
   }
-  if (isEndpoint && lookUpCt(stateOf(draft, node), packet, 'egress').result === 'REPLY') {
-    return no('it is an endpoint’s answer', [local.lookup])
-  }
+  if (isEndpoint && isReply(stateOf(draft, node), packet)) return no('it is an endpoint’s answer', [local.lookup])
   const gateway = egressAddress(draft, node)
   if (gateway !== undefined) return gateway
   return byDestination(draft, node, {

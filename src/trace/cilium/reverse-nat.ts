@@ -2,7 +2,7 @@
 import { printEndpoint, printIp } from '#base/ip'
 import { isAtLeast } from '#model/cilium-version'
 import type { WalkPlace } from '#model/walk'
-import { reversePacket, rewritePlace, rewriteSource } from './flow-packet'
+import { isIcmp, reversePacket, rewritePlace, rewriteSource } from './flow-packet'
 import type { NodeTables } from './node-tables'
 import { ctFlags } from './state-rows'
 import { ctTable, nodePortRow, tupleText } from './state-tables'
@@ -44,7 +44,9 @@ export function reverseByNumber(
 ): boolean {
   const { row, lookup } = node.reverseNat(revNat, draft.packet.source)
   if (row === undefined) return false
-  const written = rewriteSource(draft.packet, row, rewritePlace(at))
+  // Errors have addresses alone, and what they carry inside is left as the backend saw it.
+  const to = isIcmp(draft.packet.protocol) ? { ip: row.ip, port: draft.packet.sourcePort } : row
+  const written = rewriteSource(draft.packet, to, rewritePlace(at))
   tellRewrite(draft, at, ['restored the frontend', 'the client gets its answer from where it sent to'], {
     ...written,
     lookups: [...lookups, lookup],

@@ -182,6 +182,13 @@ export function lookUpCt({ ct }: NodeState, packet: FlowPacket, direction: 'egre
   return { result: isRelated ? 'RELATED' : 'ESTABLISHED', row, lookups }
 }
 
+/** Whether a packet on its way out answers a connection that came in, or is an error about one (ct_is_reply4). */
+export function isReply({ ct }: NodeState, packet: FlowPacket): boolean {
+  const isRelated = isError(packet)
+  const came = swapTuple(tupleOf(packet, isRelated))
+  return ct.has(ctKey(blankRow(came, 'IN', { isRelated, isService: false })))
+}
+
 function isClosing({ flags }: CtRow): boolean {
   return (flags & (ctFlags.rxClosing | ctFlags.txClosing)) !== 0
 }
@@ -255,12 +262,10 @@ export function putNat({ nat }: NodeState, row: NatRow): void {
   nat.set(natKey(row), row)
 }
 
+export type NatFound = { readonly row?: NatRow; readonly lookup: MapLookup }
+
 /** A translated connection's row, by the packet as it is. */
-export function lookUpNat(
-  { nat }: NodeState,
-  packet: FlowPacket,
-  direction: Direction,
-): { row?: NatRow; lookup: MapLookup } {
+export function lookUpNat({ nat }: NodeState, packet: FlowPacket, direction: Direction): NatFound {
   const tuple = { ...tupleOf(packet, false), direction }
   const row = nat.get(natKey(tuple))
   const map = natTable(packet.source.family)

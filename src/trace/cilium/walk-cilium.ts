@@ -8,7 +8,7 @@ import { printShare } from '../print-trace'
 import { isBroadcast, isMulticast } from '../world'
 import type { CiliumNet } from './cilium-net'
 import { deliver, toHost } from './deliver'
-import { type FlowPacket, isIcmp, reversePacket } from './flow-packet'
+import { type FlowPacket, isAnswered, isIcmp, reversePacket } from './flow-packet'
 import { fromContainer } from './from-container'
 import { fromHost, fromProcess } from './from-host'
 import { fromNetdev, fromOverlay } from './from-netdev'
@@ -103,12 +103,15 @@ function newDraft(net: CiliumNet, question: WalkQuestion, state: CiliumState, pa
   return { net, question, state, packet, steps: [], targets: [], doubts: [], share: 1, hops: 0 }
 }
 
-function packetOf({ source, destination, protocol, sourcePort, port, about }: WalkQuestion): FlowPacket {
+/** Echoes alone have an identifier. */
+function packetOf({ source, destination, protocol, sourcePort, port, icmpCode, about }: WalkQuestion): FlowPacket {
   const ends = { source: source.ip, destination: destination.ip, wrappings: [] }
   const plain = { protocol, ...ends, ...(about !== undefined && { about }) }
   if (!isIcmp(protocol)) return { ...plain, sourcePort, port }
   const isAnswer = port === 0 || port === 129
-  return { ...plain, sourcePort: isAnswer ? 0 : sourcePort, port: isAnswer ? sourcePort : 0, icmpType: port }
+  const id = isAnswer || port === 8 || port === 128 ? sourcePort : 0
+  const told = { icmpType: port, ...(icmpCode !== undefined && { icmpCode }) }
+  return { ...plain, sourcePort: isAnswer ? 0 : id, port: isAnswer ? id : 0, ...told }
 }
 
 function legOf({ steps, targets }: Draft, { verdict, drop }: Ending): Leg {
@@ -214,7 +217,7 @@ function runOne(draft: Draft, next: Exclude<Next, { readonly kind: 'end' }>): Ne
 
 /** From where the request ended, with the packet turned around. */
 function walkReply(request: Draft, { stop, verdict }: Ending): Leg | undefined {
-  if (verdict.kind !== 'allowed' || stop.kind === 'nowhere') return undefined
+  if (verdict.kind !== 'allowed' || stop.kind === 'nowhere' || !isAnswered(request.packet)) return undefined
   const { net, question, state } = request
   const draft = newDraft(net, question, state, reversePacket(request.packet))
   return legOf(draft, run(draft, answerFrom(draft, stop)))

@@ -174,7 +174,7 @@ test.each(['1.16', '1.17', '1.18', '1.19'] as const)(
   },
 )
 
-test('an error about the node’s own packets is the node’s, and one that says anything else of a translated connection is unknown', () => {
+test('an error about the node’s own packets is the node’s', () => {
   const state = newState('1.18')
   const { walk } = preparePath([])
   walk('A', '8.8.8.8:443', { sourcePort: 34567 }, state)
@@ -187,8 +187,6 @@ test('an error about the node’s own packets is the node’s, and one that says
   ])
   const untold = walk('203.0.113.1', '192.168.1.10', error, state)
   expect([untold.points.at(-1), untold.said('is not told (--about)')]).toEqual(['to-host', expect.anything()])
-  const expired = walk('203.0.113.1', '192.168.1.10', { ...error, icmpType: 11, about: aboutA }, state)
-  expect([expired.fate, expired.walk.request.verdict.because[0].code]).toEqual(['unknown', 'cilium.error-untold'])
 })
 
 test('through an egress gateway the error goes back to the pod’s node', () => {
