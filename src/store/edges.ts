@@ -24,7 +24,10 @@ export function foldEdges(engine: Engine): Promise<PassAnswer<{ readonly folded:
         ? await nameStrangers(session, ids)
         : noStrangers
       await session.query({ text: foldText, values: [ids, ...strangers] })
-      folded += rows.reduce((sum, { sightings }) => sum + sightings, 0)
+      const taken = rows.reduce((sum, { sightings }) => sum + sightings, 0)
+      folded += taken
+      // What has come meanwhile is the next pass's: there is always something while flows arrive.
+      if (taken < chunkSightings) return { folded }
     }
   })
 }
