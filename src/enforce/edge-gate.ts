@@ -9,10 +9,9 @@ const gates: readonly Gate[] = [askTermination, askIdentity, askSpec, askProvide
 
 /** Undefined where it is open. `service` is the one that the attachment names, if there is one. */
 export function whyGateIsClosed(attachment: EdgeAttachment, service: EdgeService | undefined): string | undefined {
-  const { spec, status } = attachment
+  const { spec } = attachment
   if (spec === undefined) return cannotBeRead('EdgeAttachment', attachment)
-  const admitted = status?.conditions?.find(({ type }) => type === 'Admitted')
-  if (admitted?.status !== 'True') return notAdmitted(attachment, admitted?.message)
+  if (!isAdmitted(attachment)) return notAdmitted(attachment, admissionOf(attachment)?.message)
   const { namespace, name } = spec.serviceRef
   if (service === undefined)
     return `there is no EdgeService ${namespace}/${name}; create it, or correct the serviceRef of EdgeAttachment ${keyOf(attachment.meta)}`
@@ -21,6 +20,14 @@ export function whyGateIsClosed(attachment: EdgeAttachment, service: EdgeService
     if (closed !== undefined) return closed
   }
   return undefined
+}
+
+export function isAdmitted(attachment: EdgeAttachment): boolean {
+  return admissionOf(attachment)?.status === 'True'
+}
+
+function admissionOf({ status }: EdgeAttachment) {
+  return status?.conditions?.find(({ type }) => type === 'Admitted')
 }
 
 function notAdmitted({ meta, unreadStatus: [unread] = [] }: EdgeAttachment, why = ''): string {

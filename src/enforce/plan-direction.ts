@@ -13,7 +13,7 @@ export type Bound = {
 export type Found = {
   readonly token: bigint
   readonly bound?: Bound
-  /** Objects were read in part, so that what is missing may be there: nothing is taken away then. */
+  /** Objects were read in part, so that what is missing may be there: nothing is taken away for it then. */
   readonly isPartial: boolean
 }
 
@@ -55,30 +55,41 @@ export function planDirection(wanted: Wanted, found: Found): DirectionPlan {
     case 'uncompilable':
       return planUncompilable(wanted, own, bound)
     case 'nothing': {
-      const step: Step = bound === undefined || (own !== undefined && isPartial) ? { do: 'nothing' } : { do: 'unbind' }
-      return { step, outcome: () => ({ state: 'Pending', message: wanted.message }) }
+      if (bound === undefined) return stay({ state: 'Pending', message: wanted.message })
+      const mayBeIt = isPartial && own !== undefined && mayBeOf(wanted, own)
+      if (mayBeIt) return stay({ state: 'Pending', message: `${wanted.message}; ${whyItStays}` })
+      return { step: { do: 'unbind' }, outcome: () => ({ state: 'Pending', message: wanted.message }) }
     }
   }
   return wanted satisfies never
 }
 
+const whyItStays =
+  'what is bound stays, since it may be among the objects that could not be read; the log of the agent names what to mend'
+
+function stay(state: DirectionState): DirectionPlan {
+  return { step: { do: 'nothing' }, outcome: () => state }
+}
+
+/** One policy is never kept in the place of another: what is bound may be what is named unless it is known to be another. */
+function mayBeOf({ absent }: Extract<Wanted, { readonly kind: 'nothing' }>, { snapshot }: Bound): boolean {
+  return absent !== undefined && !(snapshot !== undefined && absent.others.has(snapshot.policyUid))
+}
+
 type WantedPolicy = Extract<Wanted, { readonly kind: 'policy' }>
 
 function planPolicy(wanted: WantedPolicy, own: Bound | undefined, isPartial: boolean): DirectionPlan {
-  const { compiled, name, namespace, isUnnumbered } = wanted
+  const { compiled, name, isUnnumbered, lacksBinding } = wanted
   const { uid, generation } = compiled
   const installed = { name, uid, generation }
   const applied: DirectionState = { state: 'Applied', policy: installed }
   const before = own?.snapshot
-  const isDefault = namespace === undefined
-  if (isDefault && own !== undefined && before?.policyUid !== uid && isPartial) {
-    const message =
-      'the binding may be among the objects that could not be read; what is bound stays; the log of the agent names what to mend'
-    return { step: { do: 'nothing' }, outcome: () => ({ state: 'Pending', message }) }
+  if (lacksBinding === true && own !== undefined && before?.policyUid !== uid && isPartial) {
+    return stay({ state: 'Pending', message: `the attachment has no binding; ${whyItStays}` })
   }
   const isSame = before?.policyUid === uid
   const isGeneration = isSame && before.generation === generation
-  if (isGeneration && holdsContent(before, compiled)) return { step: { do: 'nothing' }, outcome: () => applied }
+  if (isGeneration && holdsContent(before, compiled)) return stay(applied)
   const step: Step = {
     do: 'publish',
     compiled,
@@ -103,10 +114,10 @@ function planUncompilable(
   const before = own?.snapshot
   if (before?.policyUid === uid) {
     const policy = { name, uid, generation: before.generation }
-    return { step: { do: 'nothing' }, outcome: () => ({ state: 'Failed', policy, message }) }
+    return stay({ state: 'Failed', policy, message })
   }
-  const step: Step = bound === undefined ? { do: 'nothing' } : { do: 'unbind' }
-  return { step, outcome: () => ({ state: 'Failed', message }) }
+  const failed: DirectionState = { state: 'Failed', message }
+  return bound === undefined ? stay(failed) : { step: { do: 'unbind' }, outcome: () => failed }
 }
 
 /** Bytes that were compared once are not compared at each pass: an adopted snapshot is read from the kernel once. */

@@ -13,7 +13,7 @@ import {
   uidOf,
   type VpcAttachment,
 } from '#model/traffic-policy'
-import { whyGateIsClosed } from './edge-gate'
+import { isAdmitted, whyGateIsClosed } from './edge-gate'
 import { resolveReference } from './resolve-reference'
 
 /** What one direction is to have. */
@@ -26,6 +26,8 @@ export type Wanted =
       readonly compiled: CompiledPolicy
       /** The text tells no generation, so that other content of the same one is an edit and no other compiler. */
       readonly isUnnumbered: boolean
+      /** The built-in policy for want of a binding, which may be among objects that could not be read. */
+      readonly lacksBinding?: true
     }
   | {
       readonly kind: 'uncompilable'
@@ -35,7 +37,13 @@ export type Wanted =
       readonly message: string
     }
   /** No policy is there to be bound: of a reference that leads nowhere, or behind a closed gate. */
-  | { readonly kind: 'nothing'; readonly message: string }
+  | { readonly kind: 'nothing'; readonly message: string; readonly absent?: Absent }
+
+/** What is named is not among the objects; where they were read in part it may be there all the same. */
+export type Absent = {
+  /** UIDs of policies that it is not: they are there, by other names. */
+  readonly others: ReadonlySet<string>
+}
 
 export type WantedDirections = Readonly<Record<Direction, Wanted>>
 
@@ -89,23 +97,36 @@ type Resolver = (namespace: string, reference: { readonly name: string } | undef
 /** Each policy is compiled once, however many interfaces it is bound to. */
 function resolverOf(objects: TrafficObjects): Resolver {
   const known = new Map<string, Wanted>()
+  const uids = [...objects.trafficPolicies.values()].map(({ meta }) => uidOf(meta))
+  const absent: Absent = { others: new Set([...uids, defaultDenyAll.uid]) }
   return (namespace, reference) => {
     const key = `${namespace}/${reference?.name ?? ''}`
-    const found = known.get(key) ?? wantedOf(objects, namespace, reference)
+    const found = known.get(key) ?? wantedOf({ objects, absent }, namespace, reference)
     known.set(key, found)
     return found
   }
 }
 
+const builtIn = {
+  kind: 'policy',
+  name: defaultDenyAll.name,
+  compiled: compiledDefaultDenyAll,
+  isUnnumbered: false,
+} as const satisfies Wanted
+
+const withoutBinding: Wanted = { ...builtIn, lacksBinding: true }
+
+type ResolverContext = { readonly objects: TrafficObjects; readonly absent: Absent }
+
 function wantedOf(
-  objects: TrafficObjects,
+  { objects, absent }: ResolverContext,
   namespace: string,
   reference: { readonly name: string } | undefined,
 ): Wanted {
   const resolution = resolveReference(objects, namespace, reference)
   switch (resolution.kind) {
     case 'default':
-      return { kind: 'policy', name: defaultDenyAll.name, compiled: compiledDefaultDenyAll, isUnnumbered: false }
+      return builtIn
     case 'policy':
       return policyOf(resolution.policy, resolution.compiled)
     case 'invalid': {
@@ -114,6 +135,7 @@ function wantedOf(
       return { kind: 'uncompilable', name: meta.name, namespace: meta.namespace, uid: uidOf(meta), message }
     }
     case 'missing':
+      return { kind: 'nothing', message: resolution.message, absent }
     case 'foreign':
       return { kind: 'nothing', message: resolution.message }
   }
@@ -139,14 +161,16 @@ function bindingsByAttachment({ trafficPolicyBindings }: TrafficObjects): Readon
 type WorkloadContext = { readonly wanted: Resolver; readonly binding: TrafficPolicyBinding | undefined }
 
 function workloadOf({ meta, spec, status }: VpcAttachment, { wanted, binding }: WorkloadContext): Draft {
+  const directionOf = (reference: { readonly name: string } | undefined): Wanted =>
+    binding === undefined ? withoutBinding : wanted(meta.namespace, reference)
   return {
     ...identityOf(meta, status?.hostInterface),
     kind: 'VPCAttachment',
     vpc: spec?.vpc?.name ?? status?.vpc ?? '',
     ...(binding !== undefined && { binding: bindingOf(binding) }),
     directions: {
-      ingress: wanted(meta.namespace, binding?.spec?.ingressPolicyRef),
-      egress: wanted(meta.namespace, binding?.spec?.egressPolicyRef),
+      ingress: directionOf(binding?.spec?.ingressPolicyRef),
+      egress: directionOf(binding?.spec?.egressPolicyRef),
     },
   }
 }
@@ -156,15 +180,19 @@ function bindingOf({ meta, generation }: TrafficPolicyBinding): BindingOfInterfa
   return { namespace, name, ...(uid !== undefined && { uid }), generation }
 }
 
+/** A service that could not be read may name any. */
+const anyPolicy: Absent = { others: new Set() }
+
 /** The service's namespace alone chooses the policies: the provider has no say. */
 function edgeOf(attachment: EdgeAttachment, { edgeServices }: TrafficObjects, wanted: Resolver): Draft {
   const { meta, spec, status } = attachment
   const { namespace = '', name = '' } = spec?.serviceRef ?? {}
   const service = edgeServices.get(`${namespace}/${name}`)
   const closed = whyGateIsClosed(attachment, service)
+  const absent = service === undefined && isAdmitted(attachment) ? { absent: anyPolicy } : {}
   const policies = service?.spec?.trafficPolicy
   const directionOf = (reference: { readonly name: string } | undefined): Wanted =>
-    closed === undefined ? wanted(namespace, reference) : { kind: 'nothing', message: closed }
+    closed === undefined ? wanted(namespace, reference) : { kind: 'nothing', message: closed, ...absent }
   return {
     ...identityOf(meta, status?.hostInterface),
     kind: 'EdgeAttachment',

@@ -172,11 +172,19 @@ export function agentLifeSuite(makeKernel: () => NodeKernel): void {
     await world().start()
     await world().advance(600)
     expect([goes('egress'), world().statuses.size]).toEqual([true, 1])
-    await world().set([web(), bind({ egress: 'ping' })], true)
-    expect(state('egress')).toMatchObject({ state: 'Pending' })
+    const both = bind({ egress: 'ping', ingress: 'ping' })
+    await world().set([web(), both], true)
+    expect(state('egress')).toMatchObject({
+      state: 'Pending',
+      message: expect.stringMatching(
+        /^there is no TrafficPolicy tenant\/ping; .*; what is bound stays, since .*; the log/,
+      ),
+    })
     expect([goes('egress'), goes('ingress')]).toEqual([true, true])
     expect(egress().hits).toEqual({ '#0 allow': expect.any(Number) })
-    await world().set([web(), bind({ egress: 'ping' })])
+    await world().set([web()], true)
+    expect([goes('egress'), goes('ingress')]).toEqual([true, true])
+    await world().set([web(), both])
     expect([goes('egress'), goes('ingress')]).toEqual([false, false])
   })
 

@@ -62,6 +62,35 @@ export function agentObjectSuite(makeKernel: () => NodeKernel): void {
     expect(world().writes).toEqual([])
   })
 
+  test.each([
+    ['names another policy, which is not there', { egress: 'other', ingress: 'other' }, 'Pending'],
+    ['names none', {}, 'Applied'],
+    ['names the reserved one', { egress: 'default-deny-all', ingress: 'default-deny-all' }, 'Applied'],
+  ] as const)(
+    'while a part of the objects cannot be read: a binding that is there and %s loses what it had',
+    async (_, named, said) => {
+      const rebound = [web(), bind(named), policy('ping')]
+      await start([web(), bind({ egress: 'ping', ingress: 'ping' }), policy('ping')])
+      expect([goes('egress'), goes('ingress')]).toEqual([true, true])
+      await world().set(rebound, true)
+      expect([goes('egress'), goes('ingress')]).toEqual([false, false])
+      expect([state('egress')?.state, state('ingress')?.state]).toEqual([said, said])
+    },
+  )
+
+  test('while a part of the objects cannot be read: a gate that is seen to be closed is closed, and a service may be there', async () => {
+    await start([edge(), edgeService('dns', both), policy('ping')])
+    expect(goes()).toBe(true)
+    await world().set([edge(), policy('ping')], true)
+    expect(goes()).toBe(true)
+    await world().set([edge({ isAdmitted: false }), policy('ping')], true)
+    expect(goes()).toBe(false)
+    await world().set([edge(), edgeService('dns', both), policy('ping')], true)
+    expect(goes()).toBe(true)
+    await world().set([edge(), edgeService('dns', { ...both, provider: 'resolver' }), policy('ping')], true)
+    expect(goes()).toBe(false)
+  })
+
   test('66: an edge link that is no longer admitted is unbound both ways, and bound again when it is', async () => {
     const others = [edgeService('dns', both), policy('ping')]
     await start([edge(), ...others])
