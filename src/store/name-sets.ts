@@ -26,7 +26,7 @@ export async function endId(session: Session, end: EdgeEnd): Promise<number> {
 
 /** Their numbers, in the same order. */
 export async function endIds(session: Session, ends: readonly EdgeEnd[]): Promise<readonly number[]> {
-  const { rows } = await session.query<{ end_id: number }>({
+  const { rows } = await session.query<{ end_id: number | null }>({
     text: `with asked as (
         select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) with ordinality
           as a (end_hash, kind, namespace, workload_kind, workload_name, name, place)
@@ -35,8 +35,8 @@ export async function endIds(session: Session, ends: readonly EdgeEnd[]): Promis
         select distinct on (end_hash) end_hash, kind, namespace, workload_kind, workload_name, name from asked order by end_hash
         on conflict (end_hash) do nothing returning end_hash, end_id
       )
-      select e.end_id from asked join (select end_hash, end_id from given union all select end_hash, end_id from edge_ends) e using (end_hash)
-      order by place`,
+      select coalesce(given.end_id, known.end_id) as end_id
+      from asked left join given using (end_hash) left join edge_ends known using (end_hash) order by place`,
     values: [
       arrayText(ends.map(endHash)),
       arrayText(ends.map(({ kind }) => kind)),
@@ -46,7 +46,9 @@ export async function endIds(session: Session, ends: readonly EdgeEnd[]): Promis
       arrayText(ends.map(({ name }) => name)),
     ],
   })
-  return rows.length === ends.length ? rows.map(({ end_id }) => end_id) : endIds(session, ends)
+  const ids = rows.flatMap(({ end_id }) => end_id ?? [])
+  // Another transaction may have just made one: then it is there for the next statement.
+  return ids.length === ends.length ? ids : endIds(session, ends)
 }
 
 export function hashUuid(text: string): string {
