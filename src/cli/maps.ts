@@ -79,8 +79,9 @@ function checkMapsOptions({ explain, raw, load, output }: MapsOptions): void {
 }
 
 /** By the whole name, by how it begins with or without `cilium_`, or else by a part of it. */
-function chooseMaps(all: readonly DumpedMap[], name: string | undefined): readonly DumpedMap[] {
-  if (name === undefined) return all
+function chooseMaps(all: readonly DumpedMap[], asked: string | undefined): readonly DumpedMap[] {
+  if (asked === undefined) return all
+  const name = asked.toLowerCase()
   const tests: readonly ((own: string) => boolean)[] = [
     (own) => own === name || own === `cilium_${name}`,
     (own) => own.startsWith(`cilium_${name}_`),
@@ -92,7 +93,7 @@ function chooseMaps(all: readonly DumpedMap[], name: string | undefined): readon
     if (found.length > 0) return found
   }
   const names = [...all.map(({ layout }) => layout.name), 'routes']
-  throw new Failure('usage.not-found', `no map of this node is named "${name}": it has ${listOf(names, 60)}`)
+  throw new Failure('usage.not-found', `no map of this node is named "${asked}": it has ${listOf(names, 60)}`)
 }
 
 type PrintOptions = MapsOptions & { readonly hasHeads: boolean; readonly maps: NodeMaps }

@@ -47,7 +47,8 @@ export function readEnds(cluster: Cluster, words: PathWords): PathEnds {
   const notes: string[] = []
   const { text, port } = splitPort(words.target)
   const source = endOf(cluster, words.source, { words, isTarget: false, notes })
-  const target = endOf(cluster, text, { words, isTarget: true, notes })
+  const home = source.pod?.meta.namespace
+  const target = endOf(cluster, text, { words, isTarget: true, notes, ...(home !== undefined && { home }) })
   const family = familyBetween(source, target, words)
   const { port: numberOfPort, code } = portOf(target, words, port)
   const question: WalkQuestion = {
@@ -104,17 +105,24 @@ function splitPort(text: string): { readonly text: string; readonly port?: strin
   return at < 0 || text.indexOf(':') !== at ? { text } : { text: text.slice(0, at), port: text.slice(at + 1) }
 }
 
-type EndSetting = { readonly words: PathWords; readonly isTarget: boolean; readonly notes: string[] }
+type EndSetting = {
+  readonly words: PathWords
+  readonly isTarget: boolean
+  readonly notes: string[]
+  /** The namespace of SOURCE. */
+  readonly home?: string
+}
 
-function endOf(cluster: Cluster, text: string, { words, isTarget, notes }: EndSetting): Named {
+function endOf(cluster: Cluster, text: string, { words, isTarget, notes, home }: EndSetting): Named {
   const flag = isTarget ? 'TARGET' : 'SOURCE'
   if (/^(?:internet|outside|world)$/i.test(text)) return internet(isTarget)
   const endpoint = isTarget ? undefined : parseEndpoint(text)
   if (endpoint?.port !== undefined) throw usage(`SOURCE ${text} has a port; name it with --sport ${endpoint.port}`)
   const ip = parseIp(text)
   if (ip !== undefined) return holderOf(cluster, ip)
-  if (/^[\d.]+$/.test(text) || text.includes(':')) throw usage(`${flag}: ${explainBadIp(text)}`)
-  const end = parseEnd(text, { cluster, semantics: 'k8s', namespace: words.namespace, flag, isTarget })
+  if (/^[\d.]+$/.test(text) || text.includes(':')) throw usage(`${flag}: ${explainEnd(text, isTarget)}`)
+  const setting = { cluster, semantics: 'k8s', namespace: words.namespace, flag, isTarget } as const
+  const end = parseEnd(text, { ...setting, ...(home !== undefined && { home }) })
   if (end.kind === 'service') return serviceEnd(end.service)
   const [first, ...others] = end.parties
   if (others.length > 0) notes.push(`${end.name} has ${others.length + 1} pods; the packet is that of ${first.name}`)
@@ -125,6 +133,17 @@ function endOf(cluster: Cluster, text: string, { words, isTarget, notes }: EndSe
     return { name: `node ${name}`, ips: ipsOf(nodeIps(party.node)), node: name, isByName: true }
   }
   throw usage(`${flag} ${text} is no pod, workload, Service, node or address`)
+}
+
+/** Why what has a colon, or nothing but digits, is no end. */
+function explainEnd(text: string, isTarget: boolean): string {
+  if (text.includes('://')) return `"${text}" is a URL; write the name or address alone, and the port behind it`
+  const [, name, port] = /^([^:]*[a-z][^:]*):([^:]+)$/i.exec(text) ?? []
+  if (name !== undefined) return `"${text}" has a port; write ${name}, and --sport ${port}`
+  if (/[g-z/]/i.test(text)) {
+    return `"${text}" is neither a name nor an address${isTarget ? '; write NAME:PORT, ADDRESS:PORT or [ADDRESS]:PORT' : ''}`
+  }
+  return explainBadIp(text)
 }
 
 function internet(isTarget: boolean): Named {
@@ -162,7 +181,8 @@ function serviceEnd(service: Service): Named {
 }
 
 /** The source's first family that the target has too. */
-function familyBetween(source: Named, target: Named, { protocol }: PathWords): Family {
+function familyBetween(source: Named, target: Named, words: PathWords): Family {
+  const { protocol } = words
   const asked = protocol === 'ICMP' ? 'ipv4' : protocol === 'ICMPv6' ? 'ipv6' : undefined
   const theirs = target.ips.map(({ family }) => family)
   const family = source.ips
@@ -170,7 +190,15 @@ function familyBetween(source: Named, target: Named, { protocol }: PathWords): F
     .find((one) => theirs.includes(one) && (asked === undefined || one === asked))
   if (family !== undefined) return family
   const what = asked === undefined ? 'of one family' : asked === 'ipv4' ? 'of IPv4' : 'of IPv6'
-  throw usage(`${source.name} and ${target.name} have no addresses ${what}, so that no packet goes between them`)
+  const hint = hintBrackets(words.target)
+  throw usage(`${source.name} and ${target.name} have no addresses ${what}, so that no packet goes between them${hint}`)
+}
+
+/** `fd00::1:80` is an address, too. */
+function hintBrackets(target: string): string {
+  const [, address = '', port] = /^(.+):(\d+)$/.exec(target) ?? []
+  const isMeant = parseIp(target)?.family === 'ipv6' && parseIp(address)?.family === 'ipv6'
+  return isMeant ? `; an address of IPv6 has its port behind brackets: [${address}]:${port}` : ''
 }
 
 function atFamily({ ips, pod, node, isByName }: Named, family: Family): WalkEnd {
@@ -194,11 +222,15 @@ function portOf(target: Named, words: PathWords, behind: string | undefined): As
   }
   const text = behind ?? flag
   if (protocol === 'ICMP' || protocol === 'ICMPv6') return icmpType(text, protocol)
-  if (text === undefined) return { port: onlyPort(target, protocol) }
+  if (text === undefined) return { port: onlyPort(target, words) }
   if (/^\d+$/.test(text)) {
     if (Number(text) >= 1 && Number(text) <= 65535) return { port: Number(text) }
     throw usage(`"${text}" is not a port from 1 to 65535`)
   }
+  if (text === '') throw usage(`TARGET ${words.target} ends in a colon; write the port behind it, or leave it out`)
+  const [, number, proto] = /^([^/]+)\/(tcp|udp|sctp)$/i.exec(text) ?? []
+  if (proto !== undefined)
+    throw usage(`port ${text} tells the protocol; write ${number}, and --proto ${proto.toLowerCase()}`)
   const named = namedPortsOf(target).find((one) => one.name === text && one.protocol === protocol)
   if (named !== undefined) return { port: named.port }
   const known = namedPortsOf(target).filter(({ name }) => name !== '')
@@ -225,13 +257,13 @@ function namedPortsOf({ service, pod }: Named): readonly KnownPort[] {
 }
 
 /** A Service's single port need not be named. */
-function onlyPort({ name, service }: Named, protocol: WalkProtocol): number {
+function onlyPort({ name, service }: Named, { protocol, target }: PathWords): number {
   const [first, second] = (service?.ports ?? []).filter((one) => one.protocol === protocol)
   if (first !== undefined && second === undefined) return first.port
   const ports = (service?.ports ?? []).map(({ port, protocol: own }) => `${port}/${own}`)
   throw usage(
     ports.length === 0
-      ? `no port is named; write TARGET:PORT, or --proto icmp for a ping`
+      ? `no port is named; write TARGET:PORT, or --proto icmp for a ping${hintBrackets(target)}`
       : `${name} has ${listOf(ports)}; write which: TARGET:PORT`,
   )
 }

@@ -57,3 +57,88 @@ test('a cluster without settings of Cilium: which datapath was taken, and how to
   expect(err).toMatch(/where the nodes run kube-proxy, add --datapath iptables or nftables \[maps\.no-config\]/)
   expect((await runWords([...words, '--datapath', 'iptables'])).err).not.toContain('maps.no-config')
 })
+
+test.each([
+  ['b:8080', 'TCP 10.244.1.10:43210 → 10.244.1.20:8080'],
+  ['b:web', 'TCP 10.244.1.10:43210 → 10.244.1.20:8080'],
+  ['pod/b:8080', 'TCP 10.244.1.10:43210 → 10.244.1.20:8080'],
+  ['svc/server', 'TCP 10.244.1.10:43210 → 10.96.0.50:80'],
+])('TARGET %s is looked for in SOURCE’s namespace', async (target, packet) => {
+  const { code, out } = await path('business/a', target)
+  expect([code, out.split('\n')[0]]).toEqual([0, `business/a → ${target}, ${packet}`])
+})
+
+test('SOURCE’s namespace comes before that of --namespace, which is asked next', async () => {
+  const { code, err } = await path('business/a', 'b:8080', '--namespace', 'kube-system')
+  expect([code, err]).toEqual([0, ''])
+  const other = await path('8.8.8.8', 'b:8080', '--namespace', 'business')
+  expect(other.out).toContain('→ 10.244.1.20:8080')
+})
+
+test.each([
+  ['business/a', 'server:80', 'TARGET business/server is no pod but a Service; write business/svc/server'],
+  ['business/a', 'nobody:80', 'TARGET business/nobody: no Pod has that name: there are business/a, business/b and'],
+  ['business/a', 'B:80', 'TARGET business/B: no Pod has that name: there is business/b'],
+  ['business/a', 'node-a:22', 'no Pod has that name; of a node write node/node-a'],
+  ['business/a', 'Node-A:22', 'of a node write node/node-a'],
+  ['business/a', 'node/NODE-A:22', 'TARGET node/NODE-A: no Node has that name: there is node-a'],
+  ['business/a', 'google.com:443', 'names of the DNS are not looked up: write the address'],
+  ['business/a', 'http://b:8080', 'TARGET: "http://b:8080" is a URL'],
+  ['business/a:80', 'business/b:8080', 'SOURCE: "business/a:80" has a port; write business/a, and --sport 80'],
+  [
+    'business/a',
+    'srv:8080:1',
+    'TARGET: "srv:8080:1" is neither a name nor an address; write NAME:PORT, ADDRESS:PORT or',
+  ],
+  ['business/a', 'business/b:', 'TARGET business/b: ends in a colon'],
+  ['business/a', 'business/b:8080/udp', 'port 8080/udp tells the protocol; write 8080, and --proto udp'],
+  ['business/a', 'fd00::1:80', 'an address of IPv6 has its port behind brackets: [fd00::1]:80'],
+  ['business/a', '', 'TARGET is empty; write one of NS/POD'],
+  ['business/a', 'business/b:http', 'business/b has no port "http" over TCP: it has web 8080/TCP'],
+])('%s to %s is refused with what would be taken', async (source, target, words) => {
+  const { code, err } = await path(source, target)
+  expect([code, err]).toEqual([2, expect.stringContaining(words)])
+})
+
+const error = ['203.0.113.1', '192.168.1.10', '--proto', 'icmp', '--port', '3/3']
+const state = ['--state', 'node-a=samples/path/node-a.nat']
+
+test.each([
+  'tcp,192.168.1.10:34567,8.8.8.8:443',
+  'TCP 192.168.1.10:34567 -> 8.8.8.8:443',
+  'TCP OUT 192.168.1.10:34567 -> 8.8.8.8:443',
+  'tcp, 192.168.1.10:34567 → 8.8.8.8:443',
+])('--about %s is a packet', async (about) => {
+  const { out } = await path(...error, '--about', about, ...state)
+  expect(out.split('\n')[0]).toBe(
+    '203.0.113.1 → 192.168.1.10, ICMP type 3 code 3 203.0.113.1 → 192.168.1.10, about TCP 192.168.1.10:34567 → 8.8.8.8:443',
+  )
+})
+
+test.each([
+  ['icmp,192.168.1.10:7,8.8.8.8', 'ICMP id 7 192.168.1.10 → 8.8.8.8'],
+  ['icmp,192.168.1.10,8.8.8.8:7', 'ICMP id 7 192.168.1.10 → 8.8.8.8'],
+  ['icmp,192.168.1.10,8.8.8.8', 'ICMP id 43210 192.168.1.10 → 8.8.8.8'],
+])('--about %s is an echo', async (about, inside) => {
+  const { out } = await path(...error, '--about', about)
+  expect(out.split('\n')[0]).toContain(`about ${inside}`)
+})
+
+test('an error that goes to somebody else than the sender of what it is about is told', async () => {
+  const { out } = await path(...error, '--about', 'tcp,8.8.8.8:443,192.168.1.10:34567')
+  expect(out).toContain('an error goes to whoever sent what it is about, which is 8.8.8.8 here, and not 192.168.1.10')
+})
+
+test.each(['tcp,192.168.1.10,8.8.8.8:443', 'tcp', 'icmp,8.8.8.8', 'foo,1.1.1.1:1,2.2.2.2:2', 'tcp,a:1,b:2'])(
+  '--about %s is refused',
+  async (about) => {
+    expect((await path(...error, '--about', about)).code).toBe(2)
+  },
+)
+
+test('nobody answers an error', async () => {
+  const { code, out } = await path('business/a', 'business/c', '--proto', 'icmp', '--port', '3', '--reply')
+  expect(code).toBe(0)
+  expect(out).toContain('nobody answers ICMP type 3: --reply has nothing to walk')
+  expect(out).not.toContain('the answer back')
+})

@@ -8,7 +8,7 @@ import type { CommandContext, ExitCode } from './command'
 import type { Io } from './io'
 import { addObjectOptions, asNamespace } from './options'
 import { answersJson, type RouteAnswer, summaryOf } from './policy-answers'
-import { parseEnd } from './policy-parties'
+import { namespaceOfEnd, parseEnd } from './policy-parties'
 import { routesBetween } from './policy-routes'
 import { addPolicyWorldOptions, type PolicyWorldOptions, readPolicyWorld } from './policy-world'
 import { printFindings } from './print-findings'
@@ -75,11 +75,13 @@ async function runEval(io: Io, options: EvalOptions): Promise<ExitCode> {
   }
   const { world, cluster, slices, findings, ...read } = await readPolicyWorld(io, options, { command: 'policy eval' })
   const setting = { cluster, semantics, namespace: options.namespace ?? read.namespace }
+  const from = parseEnd(source, { ...setting, flag: '--source', isTarget: false })
+  const home = namespaceOfEnd(from)
   const { routes, notes } = routesBetween(
     { cluster, slices },
     {
-      source: parseEnd(source, { ...setting, flag: '--source', isTarget: false }),
-      target: parseEnd(to, { ...setting, flag: '--to', isTarget: true }),
+      source: from,
+      target: parseEnd(to, { ...setting, flag: '--to', isTarget: true, ...(home !== undefined && { home }) }),
       protocol,
       port,
     },

@@ -37,6 +37,8 @@ export type EndSetting = {
   readonly cluster: Cluster
   readonly semantics: 'k8s' | 'cilium'
   readonly namespace: string
+  /** The other end's namespace, where a name without one is looked for first. */
+  readonly home?: string
   /** As the command line names it. */
   readonly flag: string
   readonly isTarget: boolean
@@ -47,15 +49,30 @@ const forms = 'NS/POD, NS/KIND/NAME, NS/svc/NAME, node/NAME or an IP address'
 export function parseEnd(text: string, setting: EndSetting): PolicyEnd {
   const parts = text.split('/')
   if (parts.some((part) => part === '') || parts.length > 3) {
-    throw usage(`${setting.flag} ${text} is none of ${forms}`)
+    throw usage(`${setting.flag} ${text === '' ? 'is empty; write one' : `${text} is none`} of ${forms}`)
   }
   const [first = '', second = '', third = ''] = parts
   if (parts.length === 1) return parseWord(text, setting)
   if (parts.length === 3) return endOfKind(setting, { namespace: first, kind: second, name: third })
   if (isNodeWord(first)) return nodeEnd(setting, second)
   const isKind = kindOf(first) !== undefined && !setting.cluster.pods.has(text)
-  if (isKind) return endOfKind(setting, { namespace: setting.namespace, kind: first, name: second })
+  if (isKind) return endOfKind(setting, { namespace: namespaceFor(setting, second), kind: first, name: second })
   return podEnd(setting, `${first}/${second}`)
+}
+
+/** Of an end that is a pod or its workload. */
+export function namespaceOfEnd(end: PolicyEnd): string | undefined {
+  const party = end.kind === 'parties' ? end.parties[0].party : undefined
+  return party?.kind === 'pod' ? party.pod.meta.namespace : undefined
+}
+
+/** With the other end first; where neither has the name, the refusal is about the likelier one. */
+function namespaceFor({ cluster, namespace, home = namespace }: EndSetting, name: string): string {
+  const holds = (where: string): boolean =>
+    cluster.pods.has(`${where}/${name}`) ||
+    cluster.services.has(`${where}/${name}`) ||
+    [...cluster.workloads.values()].some(({ meta }) => meta.namespace === where && meta.name === name)
+  return [home, namespace].find(holds) ?? home
 }
 
 function usage(sentence: string): Failure {
@@ -71,7 +88,7 @@ function parseWord(text: string, setting: EndSetting): PolicyEnd {
   const ip = canonicalIp(text)
   if (ip !== undefined) return addressEnd(setting, ip)
   if (looksLikeIp) throw usage(`${setting.flag}: ${explainBadIp(text)}`)
-  if (!isEntity(text)) return podEnd(setting, `${setting.namespace}/${text}`)
+  if (!isEntity(text)) return podEnd(setting, `${namespaceFor(setting, text)}/${text}`)
   if (setting.semantics === 'cilium') return single(text, { kind: 'entity', name: text })
   throw usage(`${setting.flag} ${text} is an entity of Cilium; add --semantics cilium, or name ${forms}`)
 }
@@ -114,12 +131,30 @@ function addressesOf(service: Service): readonly string[] {
 function nodeEnd({ cluster, flag }: EndSetting, name: string): PolicyEnd {
   const node = cluster.nodes.get(name)
   if (node !== undefined) return single(`node/${name}`, { kind: 'node', node })
-  throw notFound(`${flag} node/${name}: no Node has that name`, [...cluster.nodes.keys()], 'Node')
+  throw notFound(`${flag} node/${name}: no Node has that name`, [...cluster.nodes.keys()], { noun: 'Node', name })
 }
 
-function notFound(sentence: string, names: readonly string[], noun: string): Failure {
-  const known = names.length === 0 ? `the input has no ${noun}` : `there are ${listOf([...names].sort(compareText))}`
+/** Of names that differ in case alone the one that is meant is told. */
+function notFound(sentence: string, names: readonly string[], { noun, name }: Missing): Failure {
+  const sorted = [...names].sort(compareText)
+  const meant = sorted.filter((one) => one.toLowerCase() === name.toLowerCase())
+  const told = meant.length > 0 ? meant : sorted
+  const verb = told.length === 1 ? 'there is' : 'there are'
+  const known = told.length === 0 ? `the input has no ${noun}` : `${verb} ${listOf(told, mostNames)}`
   return new Failure('usage.not-found', `${sentence}: ${known}`)
+}
+
+type Missing = { readonly noun: string; readonly name: string }
+
+/** Names that a refusal lists. */
+const mostNames = 8
+
+/** What a name may mean that no pod, workload or Service has. */
+function otherMeaning({ nodes }: Cluster, name: string): string {
+  const node = [...nodes.keys()].find((one) => one.toLowerCase() === name.toLowerCase())
+  if (node !== undefined) return `; of a node write node/${node}`
+  const isDns = name.includes('.') || name === 'localhost'
+  return isDns ? '; names of the DNS are not looked up: write the address' : ''
 }
 
 function nameOf({ meta }: Pod): string {
@@ -144,7 +179,8 @@ function podEnd(setting: EndSetting, key: string): PolicyEnd {
     }
     if (isService) throw usage(`${flag} ${key} is no pod but a Service; write ${namespace}/svc/${name}`)
     const near = [...cluster.pods.keys()].filter((other) => other.startsWith(`${namespace}/`))
-    throw notFound(`${flag} ${key}: no Pod has that name`, near.length > 0 ? near : [...cluster.pods.keys()], 'Pod')
+    const sentence = `${flag} ${key}: no Pod has that name${otherMeaning(cluster, name)}`
+    throw notFound(sentence, near.length > 0 ? near : [...cluster.pods.keys()], { noun: 'Pod', name: key })
   }
   if (hasEnded(pod)) throw usage(`${flag} ${key}: the pod has ended (${pod.phase}) and holds no address`)
   return single(key, { kind: 'pod', pod })
@@ -166,7 +202,7 @@ function endOfKind(setting: EndSetting, { namespace, kind: word, name }: Named):
 function serviceEnd({ cluster, flag }: EndSetting, key: string): Extract<PolicyEnd, { kind: 'service' }> {
   const service = cluster.services.get(key)
   if (service !== undefined) return { kind: 'service', name: `Service ${key}`, service }
-  throw notFound(`${flag}: no Service is named ${key}`, [...cluster.services.keys()], 'Service')
+  throw notFound(`${flag}: no Service is named ${key}`, [...cluster.services.keys()], { noun: 'Service', name: key })
 }
 
 function workloadEnd({ cluster, flag }: EndSetting, { namespace, kind, name }: Named): PolicyEnd {
@@ -188,7 +224,10 @@ function workloadEnd({ cluster, flag }: EndSetting, { namespace, kind, name }: N
   const known = [...cluster.workloads.values()].map(
     ({ kind: own, meta }) => `${meta.namespace}/${own.toLowerCase()}/${meta.name}`,
   )
-  throw notFound(`${flag}: there is no ${shown}`, known, 'workload')
+  throw notFound(`${flag}: there is no ${shown}`, known, {
+    noun: 'workload',
+    name: `${namespace}/${kind.toLowerCase()}/${name}`,
+  })
 }
 
 /** By owner, or by name and labels where owner references are missing. */
