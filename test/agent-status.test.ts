@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Failure } from '#base/failure'
 import { type StatusPatch, statusFilePath } from '#wire/status-file'
-import { statusFiles } from '../src/agent/status-sink'
+import { noStatus, statusFiles } from '../src/agent/status-sink'
 import { type AgentWorld, agentWorld } from './agent/agent-world'
 import { modelNode } from './agent/model-kernel'
 import { attachment, binding, policy } from './agent/traffic-objects'
@@ -295,6 +295,31 @@ test('a status that cannot be written is told once and written when it can be; e
   isFull = false
   await world.advance(5)
   expect(written).toBe(1)
+})
+
+test('one that is full fails every status: one line until it is over, however often it is tried, and no health', async () => {
+  let isFull = true
+  const names = ['web', 'two', 'three']
+  await world.set([
+    ...names.flatMap((name) => [attachment(name, { device: `${name}0` }), binding(name, { egress: 'ping' })]),
+    policy('ping'),
+  ])
+  const write = async ({ metadata: { name } }: { readonly metadata: { readonly name: string } }): Promise<void> => {
+    if (isFull)
+      throw new Failure('input.unreadable', `the status ${name}.json cannot be written: ENOSPC; check --status`)
+  }
+  await world.start({ mode: 'enforce', status: { ...noStatus, write } })
+  expect(world.agent().trouble()).toBeUndefined()
+  await world.advance(300)
+  const errors = (): readonly string[] => world.logged.filter((line) => /cannot be written/.test(line))
+  expect(errors()).toEqual(['the status web.json cannot be written: ENOSPC; check --status (and 2 more)'])
+  expect(world.agent().trouble()).toBe(errors()[0])
+  isFull = false
+  await world.advance(10)
+  expect(world.agent().trouble()).toBeUndefined()
+  isFull = true
+  await world.advance(600)
+  expect(errors()).toHaveLength(2)
 })
 
 test('a status folder that cannot be made is refused at the start, with the path', async () => {

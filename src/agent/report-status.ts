@@ -30,6 +30,8 @@ export type Reporter = {
   /** Looks at what stands there now; false where it is not what was written last, which the next report makes good. */
   readonly isAsWritten: () => Promise<boolean>
   readonly report: (facts: ReportFacts) => Promise<Report>
+  /** Why statuses keep not being written; undefined of what failed once. */
+  readonly trouble: () => string | undefined
   /** What this node's agent told of its mode before this one began, if that was one that decides. */
   readonly modeBefore: 'Enforce' | 'Audit' | undefined
 }
@@ -52,28 +54,17 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
   const modes = [...written.values()].map(({ entry }) => entry.mode)
   /** Bindings whose entry was changed or taken away by another hand. */
   const strayed = new Set<string>()
-  let trouble = ''
-  /** What cannot be written now is written at a later pass: what was written last is remembered, not what was tried. */
-  const attempt = async (work: () => Promise<void>): Promise<boolean> => {
-    try {
-      await work()
-      trouble = ''
-      return true
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      if (error.message !== trouble) log.error(error.message)
-      trouble = error.message
-      return false
-    }
-  }
+  const writing = tellTroubles(log)
+  const reading = tellTroubles(log)
   const isAsWritten = async (): Promise<boolean> => {
     const found = new Map<string, Written>()
-    const isRead = await attempt(async () => {
+    const isRead = await reading.attempt(async () => {
       for (const { metadata, status: said } of await status.load()) {
         const entry = said.nodes.find((one) => one.node === node)
         if (entry !== undefined) found.set(nameOf(metadata), { object: metadata, entry })
       }
     })
+    reading.finish()
     for (const [name, { entry }] of written) {
       if (!isRead || JSON.stringify(found.get(name)?.entry) !== JSON.stringify(entry)) strayed.add(name)
     }
@@ -84,6 +75,7 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
   }
   return {
     isAsWritten,
+    trouble: writing.trouble,
     modeBefore: (['Enforce', 'Audit'] as const).find((mode) => modes.includes(mode)),
     async report({ cluster, isPartial, states, mode, now }) {
       const said = [...states.flatMap(ofBinding), ...refusedBindings(cluster, states, written)]
@@ -94,7 +86,7 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
         const before = known?.object.uid === object.uid ? known?.entry : undefined
         const facts = { node, mode, generation, directions, before, now }
         const entry = nextEntry(facts) ?? (strayed.has(nameOf(object)) ? before : undefined)
-        const ok = entry === undefined || (await attempt(() => status.write(printStatusPatch(object, entry))))
+        const ok = entry === undefined || (await writing.attempt(() => status.write(printStatusPatch(object, entry))))
         if (ok && entry !== undefined) written.set(nameOf(object), { object, entry })
         if (ok) strayed.delete(nameOf(object))
         if (ok) beats.push(heartbeatDue(entry ?? before) ?? now)
@@ -103,14 +95,54 @@ export async function openReporter({ node, status, log }: Options): Promise<Repo
       const names = new Set(said.map(({ object }) => nameOf(object)))
       for (const [name, { object }] of written) {
         if (names.has(name) || isPartial) continue
-        const ok = await attempt(() => status.remove(object))
+        const ok = await writing.attempt(() => status.remove(object))
         if (ok) {
           written.delete(name)
           strayed.delete(name)
         } else isWritten = false
       }
+      writing.finish()
       return { isWritten, ...(beats.length > 0 && { heartbeatAt: Math.min(...beats) }) }
     },
+  }
+}
+
+type Troubles = {
+  /** What cannot be written now is written at a later pass: what was written last is remembered, not what was tried. */
+  readonly attempt: (work: () => Promise<void>) => Promise<boolean>
+  /** At the end of a round: a disk that is full fails every file of it, which is one line, and again at each retry, which is none. */
+  readonly finish: () => void
+  /** Of two rounds that followed each other. */
+  readonly trouble: () => string | undefined
+}
+
+function tellTroubles(log: AgentLog): Troubles {
+  /** Since a round had none. */
+  const told = new Set<string>()
+  let failures: string[] = []
+  let roundsWithFailures = 0
+  let last: string | undefined
+  return {
+    async attempt(work) {
+      try {
+        await work()
+        return true
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        failures.push(error.message)
+        return false
+      }
+    },
+    finish() {
+      const [first, ...more] = failures
+      last = first === undefined || more.length === 0 ? first : `${first} (and ${more.length} more)`
+      if (first === undefined) told.clear()
+      else if (last !== undefined && !told.has(first)) log.error(last)
+      for (const failure of failures) told.add(failure)
+      roundsWithFailures = failures.length > 0 ? roundsWithFailures + 1 : 0
+      failures = []
+    },
+    trouble: () => (roundsWithFailures < 2 ? undefined : last),
   }
 }
 

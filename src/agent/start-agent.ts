@@ -173,7 +173,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     trouble: () =>
       holder.datapath() === undefined
         ? holder.why()
-        : (loop.trouble() ?? memory.lostPins ?? modeTrouble() ?? pathPrefixes.trouble() ?? stepTrouble()),
+        : (loop.trouble() ??
+          memory.lostPins ??
+          modeTrouble() ??
+          pathPrefixes.trouble() ??
+          stepTrouble() ??
+          reporter.trouble()),
     view: () => {
       const datapath = holder.datapath()
       const missed = (): void => {

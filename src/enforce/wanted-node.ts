@@ -78,7 +78,7 @@ export type TrafficObjects = Pick<
 
 type Draft = WantedInterface & { readonly created: string }
 
-/** By name of the attachment, workloads before edges. */
+/** In the order of the objects, workloads before edges. */
 export function wantedOfNode(objects: TrafficObjects, node: string): readonly WantedInterface[] {
   const wanted = resolverOf(objects)
   const bindings = bindingsByAttachment(objects)
