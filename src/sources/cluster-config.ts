@@ -1,7 +1,7 @@
 /** Which cluster is meant: the kubeconfigs found as kubectl finds them, merged, and the context chosen in them. */
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
-import { load } from 'js-yaml'
+import { loadAll } from 'js-yaml'
 import { Failure } from '#base/failure'
 import { listOf, plainText } from '#base/text'
 import { isRecord, type RawRecord } from '#manifests/text/raw-object'
@@ -47,6 +47,7 @@ export async function chooseCluster(
   environment: Environment,
   accountFolder = serviceAccount,
 ): Promise<ChosenCluster | undefined> {
+  refuseEmpty(options)
   const files = filesOf(options, environment)
   const merged = mergeFiles(await Promise.all(files.map(readConfig)), listOf(files))
   const isEmpty = Object.values(merged.sections).every((entries) => entries.size === 0)
@@ -64,6 +65,13 @@ export async function chooseCluster(
     )
   }
   return ownCluster(environment, accountFolder)
+}
+
+/** A variable that is not set, as a rule: the cluster that would be read is not the one that is meant. */
+function refuseEmpty({ kubeconfig, context }: ClusterOptions): void {
+  if (kubeconfig !== '' && context !== '') return
+  const flag = kubeconfig === '' ? '--kubeconfig' : '--context'
+  throw new Failure('usage.bad-argument', `${flag} is given and empty; name one, or leave ${flag} out`)
 }
 
 function filesOf({ kubeconfig }: ClusterOptions, { KUBECONFIG = '', HOME = '' }: Environment): readonly string[] {
@@ -89,19 +97,17 @@ async function readConfig(path: string): Promise<ConfigFile> {
   return { path, fields }
 }
 
-/** The parser's own message quotes lines, which may hold a token. */
+/**
+ * As kubectl reads YAML (sigs.k8s.io/yaml): of several documents the first, of a key that stands twice the later. The
+ * parser's own message quotes lines, which may hold a token.
+ */
 function parseConfig(text: string, path: string): unknown {
   try {
-    return load(text)
+    return loadAll(text, null, { json: true })[0]
   } catch (error) {
-    if (text.trim() === '' || isOnlyComments(text)) return undefined
     const line = lineOf(error)
     throw badConfig(path, `it is no YAML${line === undefined ? '' : `: line ${line} cannot be read`}`)
   }
-}
-
-function isOnlyComments(text: string): boolean {
-  return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line))
 }
 
 function lineOf(error: unknown): number | undefined {
@@ -140,14 +146,19 @@ function entriesOf({ path, fields }: ConfigFile, section: Section): readonly Con
   const list = fields[section]
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badConfig(path, `${section} is ${describeKind(list)} where a list is wanted`)
+  const names = new Set<string>()
   return list.map((entry: unknown, index): ConfigEntry => {
     const place = `${section}[${index}]`
-    if (!isRecord(entry) || typeof entry.name !== 'string' || entry.name === '') {
-      throw badConfig(path, `${place} has no name`)
-    }
-    const own = entry[sections[section]] ?? {}
+    const fields = isRecord(entry) ? entry : {}
+    const name = fields.name ?? ''
+    if (name === '') throw badConfig(path, `${place} has no name`)
+    if (typeof name !== 'string') throw badConfig(path, `the name of ${place} is ${describeKind(name)} without quotes`)
+    // client-go, tools/clientcmd/api/v1/conversion.go.
+    if (names.has(name)) throw badConfig(path, `${section} has two of the name "${plainText(name)}"`)
+    names.add(name)
+    const own = fields[sections[section]] ?? {}
     if (!isRecord(own)) throw badConfig(path, `${place}.${sections[section]} is no map`)
-    return { name: entry.name, fields: own, folder: dirname(path) }
+    return { name, fields: own, folder: dirname(path) }
   })
 }
 
@@ -202,7 +213,15 @@ export function textAt(fields: RawRecord, key: string): string {
   throw new Failure('cluster.bad-config', `${fact}; put it in quotes`)
 }
 
-/** client-go, rest/config.go InClusterConfig. */
+/** Whether an entry says so; absent is no. */
+export function flagAt(fields: RawRecord, key: string): boolean {
+  const value = fields[key] ?? false
+  if (typeof value === 'boolean') return value
+  const fact = `${key} of the kubeconfig is ${describeKind(value)}, where true or false is wanted`
+  throw new Failure('cluster.bad-config', `${fact}; write it without quotes`)
+}
+
+/** client-go, rest/config.go InClusterConfig; the namespace as in tools/clientcmd/client_config.go. */
 function ownCluster(environment: Environment, folder: string): ChosenCluster | undefined {
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '' } = environment
   const tokenFile = join(folder, 'token')
@@ -211,7 +230,7 @@ function ownCluster(environment: Environment, folder: string): ChosenCluster | u
   const authority = join(folder, 'ca.crt')
   return {
     context: 'in-cluster',
-    namespace: readNamespace(join(folder, 'namespace')),
+    namespace: environment.POD_NAMESPACE || readNamespace(join(folder, 'namespace')),
     cluster: {
       name: 'in-cluster',
       folder,

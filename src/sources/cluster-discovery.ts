@@ -52,12 +52,13 @@ async function readGroups(client: ApiClient): Promise<ReadonlyMap<string, readon
   const answer = await client.get('/apis').catch((error: unknown) => {
     throw error instanceof ApiTrouble ? failureOf(error.trouble, client) : error
   })
-  if (!Array.isArray(answer.groups)) {
+  const listed = answer.groups ?? (answer.kind === 'APIGroupList' ? [] : undefined)
+  if (!Array.isArray(listed)) {
     const fact = 'what it answers to /apis is no list of API groups'
     throw failureOf({ kind: 'foreign', fact, isPassing: false }, client)
   }
   const versions = new Map<string, readonly string[]>([['', ['/api/v1']]])
-  for (const group of answer.groups.filter(isRecord)) {
+  for (const group of listed.filter(isRecord)) {
     const preferred = isRecord(group.preferredVersion) ? [group.preferredVersion] : []
     const others = Array.isArray(group.versions) ? group.versions.filter(isRecord) : []
     const paths = [...preferred, ...others].flatMap(({ groupVersion }) => pathOf(groupVersion))
@@ -74,9 +75,10 @@ function pathOf(groupVersion: unknown): readonly string[] {
 
 type Group = { readonly kinds: ReadonlyMap<string, Omit<ServedKind, 'wanted'>>; readonly trouble?: Trouble }
 
-/** Versions are read until every kind is found. */
+/** Versions are read until every kind is found; what one that cannot be asked has may stand in another. */
 async function readGroup(client: ApiClient, paths: readonly string[], wanted: readonly string[]): Promise<Group> {
   const kinds = new Map<string, Omit<ServedKind, 'wanted'>>()
+  let trouble: Trouble | undefined
   for (const path of paths) {
     if (wanted.every((kind) => kinds.has(kind))) break
     try {
@@ -85,18 +87,21 @@ async function readGroup(client: ApiClient, paths: readonly string[], wanted: re
       }
     } catch (error) {
       if (!(error instanceof ApiTrouble)) throw error
-      // A version that went away since the groups were read.
-      if (error.trouble.status !== 404) return { kinds, trouble: error.trouble }
+      // A version that went away since the groups were read, by the server's own word.
+      if (error.trouble.isAbsent !== true) trouble ??= error.trouble
     }
   }
-  return { kinds }
+  return trouble === undefined ? { kinds } : { kinds, trouble }
 }
 
 function resourcesOf(
-  { resources }: RawRecord,
+  { kind: own, resources }: RawRecord,
   path: string,
 ): readonly (Omit<ServedKind, 'wanted'> & { kind: string })[] {
-  if (!Array.isArray(resources)) return []
+  if ((resources ?? undefined) === undefined && own === 'APIResourceList') return []
+  if (!Array.isArray(resources)) {
+    throw new ApiTrouble({ kind: 'foreign', fact: `what it answers to ${path} is no list of kinds`, isPassing: false })
+  }
   return resources.filter(isRecord).flatMap(({ name, kind, namespaced, verbs }) => {
     const isListed = Array.isArray(verbs) && verbs.includes('list')
     // Subresources such as pods/log have kinds of others.

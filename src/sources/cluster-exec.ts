@@ -1,10 +1,11 @@
 /** Credential plugins: the program that a kubeconfig names runs, and prints a token or a certificate. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { isAbsolute, join } from 'node:path'
 import { Failure } from '#base/failure'
 import { plainText } from '#base/text'
 import { isRecord, type RawRecord } from '#manifests/text/raw-object'
-import { type ConfigEntry, type Environment, textAt } from './cluster-config'
+import { type ConfigEntry, type Environment, flagAt, textAt } from './cluster-config'
+import { openPluginWords } from './cluster-exec-words'
 import { codeOf } from './system-error'
 
 export type ExecPlugin = {
@@ -29,8 +30,12 @@ export type Credential = {
 export type PluginRun = {
   readonly environment: Environment
   readonly say: (sentence: string) => void
+  /** The cluster's entry of the kubeconfig. */
   readonly cluster: RawRecord
-  readonly server: URL
+  /** As base64; empty where the kubeconfig names none. */
+  readonly authority: string
+  /** That leads to the server; empty for none. */
+  readonly proxyUrl: string
   readonly patienceMilliseconds?: number
 }
 
@@ -50,17 +55,24 @@ export function readExecPlugin({ name, fields, folder }: ConfigEntry): ExecPlugi
   if (mode !== 'Never' && mode !== 'IfAvailable' && mode !== 'Always') {
     throw badPlugin(user, 'exec.interactiveMode is none of Never, IfAvailable and Always')
   }
-  const env = Array.isArray(exec.env) ? exec.env.filter(isRecord) : []
+  const env = listAt(exec, { key: 'env', user }).map((one) => (isRecord(one) ? one : {}))
+  if (env.some((one) => textAt(one, 'name') === '')) throw badPlugin(user, 'exec.env holds what has no name')
   return {
     user,
     command: command.includes('/') && !isAbsolute(command) ? join(folder, command) : command,
-    args: Array.isArray(exec.args) ? exec.args.map(String) : [],
+    args: listAt(exec, { key: 'args', user }).map(String),
     env: Object.fromEntries(env.map((one) => [textAt(one, 'name'), textAt(one, 'value')])),
     apiVersion: textAt(exec, 'apiVersion') || 'client.authentication.k8s.io/v1',
-    providesCluster: exec.provideClusterInfo === true,
+    providesCluster: flagAt(exec, 'provideClusterInfo'),
     interactive: mode,
     installHint: textAt(exec, 'installHint'),
   }
+}
+
+function listAt(fields: RawRecord, { key, user }: { readonly key: string; readonly user: string }): readonly unknown[] {
+  const list = fields[key] ?? []
+  if (Array.isArray(list)) return list
+  throw badPlugin(user, `exec.${key} is no list`)
 }
 
 function badPlugin(user: string, fact: string): Failure {
@@ -79,17 +91,16 @@ export async function runExecPlugin(plugin: ExecPlugin, run: PluginRun): Promise
 
 function runProgram(plugin: ExecPlugin, run: PluginRun, asks: boolean): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(plugin.command, plugin.args, {
-      env: { ...run.environment, ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(infoOf(plugin, run, asks)) },
-      stdio: [asks ? 'inherit' : 'ignore', 'pipe', 'pipe'],
-    })
+    const child = startProgram(plugin, run, asks)
+    const words = openPluginWords({ command: plugin.command, say: run.say, secrets: secretsOf(plugin) })
     const milliseconds = run.patienceMilliseconds ?? (asks ? patience.interactive : patience.silent)
     // A child of the plugin may hold its output open for ever.
     const giveUp = (failure: Failure): void => {
       clearTimeout(timer)
+      words.end()
       child.kill('SIGKILL')
-      child.stdout.destroy()
-      child.stderr.destroy()
+      child.stdout?.destroy()
+      child.stderr?.destroy()
       reject(failure)
     }
     const timer = setTimeout(
@@ -97,18 +108,16 @@ function runProgram(plugin: ExecPlugin, run: PluginRun, asks: boolean): Promise<
       milliseconds,
     )
     let output = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       output += text
       if (output.length > mostCharacters)
         giveUp(refused(plugin, 'printed more than a credential', 'check its arguments'))
     })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => tellLines(plugin, run, text))
-    child.on('error', (error) => {
-      clearTimeout(timer)
-      reject(notStarted(plugin, error))
-    })
+    child.stderr?.setEncoding('utf8').on('data', words.take)
+    child.on('error', (error) => giveUp(notStarted(plugin, error)))
     child.on('close', (code, signal) => {
       clearTimeout(timer)
+      words.end()
       if (code === 0) return resolve(output)
       const end = code === null ? `was ended by ${signal}` : `ended with code ${code}`
       return reject(refused(plugin, end, 'log in with it again, or run it by hand to see why'))
@@ -116,22 +125,44 @@ function runProgram(plugin: ExecPlugin, run: PluginRun, asks: boolean): Promise<
   })
 }
 
-/** A plugin speaks to its user on standard error; what looks like a token is not repeated. */
-function tellLines({ command }: ExecPlugin, { say }: PluginRun, text: string): void {
-  for (const line of text.split('\n')) {
-    if (line.trim() !== '') say(`${plainText(command)}: ${plainText(line).replaceAll(/[\w+/=.-]{60,}/g, '…')}`)
+/** Node's own message of a word that no program takes (one with a NUL) quotes the word. */
+function startProgram(plugin: ExecPlugin, run: PluginRun, asks: boolean): ChildProcess {
+  try {
+    return spawn(plugin.command, plugin.args, {
+      env: { ...run.environment, ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(infoOf(plugin, run, asks)) },
+      stdio: [asks ? 'inherit' : 'ignore', 'pipe', 'pipe'],
+    })
+  } catch (error) {
+    throw refused(plugin, `cannot be started (${codeOf(error)})`, 'check command, args and env of exec')
   }
 }
 
-/** client-go, tools/auth/exec/exec.go. */
-function infoOf({ apiVersion, providesCluster }: ExecPlugin, { cluster, server }: PluginRun, asks: boolean): object {
-  const data = textAt(cluster, 'certificate-authority-data')
+/** `--client-secret=x`, `--client-secret x`, and `AWS_SECRET_ACCESS_KEY` of its environment. */
+function secretsOf({ args, env }: ExecPlugin): readonly string[] {
+  const name = /token|secret|passw|key/i
+  const values = Object.entries(env).flatMap(([key, value = '']) => (name.test(key) ? [value] : []))
+  const words = args.flatMap((word, index) => {
+    const [flag = '', value] = word.split(/=(.*)/s)
+    if (!flag.startsWith('-') || !name.test(flag)) return []
+    const next = args[index + 1] ?? ''
+    return value !== undefined ? [value] : next.startsWith('-') ? [] : [next]
+  })
+  return [...values, ...words].filter((value) => value.length >= 4)
+}
+
+/** client-go, rest/exec.go ConfigToExecCluster; `config` is what the cluster's extension of that name holds. */
+function infoOf({ apiVersion, providesCluster }: ExecPlugin, { cluster, ...run }: PluginRun, asks: boolean): object {
+  const name = textAt(cluster, 'tls-server-name')
+  const extensions = Array.isArray(cluster.extensions) ? cluster.extensions.filter(isRecord) : []
+  const own = extensions.find((one) => one.name === 'client.authentication.k8s.io/exec')
   const described = {
-    server: server.href.replace(/\/$/, ''),
-    ...(textAt(cluster, 'tls-server-name') !== '' && { 'tls-server-name': textAt(cluster, 'tls-server-name') }),
-    ...(cluster['insecure-skip-tls-verify'] === true && { 'insecure-skip-tls-verify': true }),
-    ...(data !== '' && { 'certificate-authority-data': data }),
-    ...(textAt(cluster, 'proxy-url') !== '' && { 'proxy-url': textAt(cluster, 'proxy-url') }),
+    server: textAt(cluster, 'server'),
+    ...(name !== '' && { 'tls-server-name': name }),
+    ...(flagAt(cluster, 'insecure-skip-tls-verify') && { 'insecure-skip-tls-verify': true }),
+    ...(run.authority !== '' && { 'certificate-authority-data': run.authority }),
+    ...(run.proxyUrl !== '' && { 'proxy-url': run.proxyUrl }),
+    ...(flagAt(cluster, 'disable-compression') && { 'disable-compression': true }),
+    ...(own !== undefined && { config: own.extension }),
   }
   const spec = { interactive: asks, ...(providesCluster && { cluster: described }) }
   return { apiVersion, kind: 'ExecCredential', spec }

@@ -5,7 +5,7 @@ import type { RequestOptions } from 'node:https'
 import { Failure } from '#base/failure'
 import { plainText } from '#base/text'
 import { isRecord, type RawRecord } from '#manifests/text/raw-object'
-import { type ChosenCluster, type ConfigEntry, textAt } from './cluster-config'
+import { type ChosenCluster, type ConfigEntry, flagAt, textAt } from './cluster-config'
 import type { Identity } from './cluster-user'
 
 export type ByLibrary = { readonly agent: HttpAgent | undefined; readonly headers: OutgoingHttpHeaders }
@@ -26,7 +26,7 @@ export async function logInByLibrary(
       {
         name: 'cluster',
         server: server.href,
-        skipTLSVerify: cluster.fields['insecure-skip-tls-verify'] === true || server.protocol === 'http:',
+        skipTLSVerify: flagAt(cluster.fields, 'insecure-skip-tls-verify') || server.protocol === 'http:',
         ...keep('tlsServerName', textAt(cluster.fields, 'tls-server-name')),
         ...keep('caData', identity.authority),
         ...keep('proxyUrl', proxyUrl),

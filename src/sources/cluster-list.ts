@@ -19,7 +19,7 @@ export type PageReader = {
   /** Asks for the first page, so that kinds are waited for together. */
   readonly start: () => void
   /** Throws `ApiTrouble`. */
-  readonly read: (taking: Taking) => Promise<void>
+  readonly read: (taking: Taking) => Promise<'read' | 'absent'>
 }
 
 export function openPages(client: ApiClient, served: ServedKind, scope: ListScope): PageReader {
@@ -42,12 +42,12 @@ export function openPages(client: ApiClient, served: ServedKind, scope: ListScop
       for (let restarts = 0; ; restarts++) {
         try {
           for (const query of queries) await readPages(query, { get, lookAhead, take: taking.take, served, client })
-          return
+          return 'read'
         } catch (error) {
           const trouble = error instanceof ApiTrouble ? error.trouble : undefined
           taking.restart()
-          // The kind went away since it was discovered.
-          if (trouble?.status === 404) return
+          // The kind went away since it was discovered. What else answers 404 stands before the API server.
+          if (trouble?.isAbsent === true) return 'absent'
           if (trouble?.isGone !== true || restarts === mostRestarts) throw error
         }
       }

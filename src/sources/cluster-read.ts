@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Finding } from '#base/finding'
 import { countOf, listOf } from '#base/text'
-import { openBuilder } from '#manifests/build-cluster'
+import { type ClusterBuilder, openBuilder } from '#manifests/build-cluster'
 import type { Cluster } from '#model/cluster'
 import type { ChosenCluster, Environment } from './cluster-config'
-import { discoverKinds } from './cluster-discovery'
+import { type Discovery, discoverKinds } from './cluster-discovery'
 import { type ClusterKind, kindsNamed, pluralOf, printResource } from './cluster-kinds'
-import { type ListScope, openPages } from './cluster-list'
+import { type ListScope, openPages, type Taking } from './cluster-list'
 import { openLogin } from './cluster-login'
 import { type ApiClient, ApiTrouble, openApiClient, type RequestLimits, usualLimits } from './cluster-request'
 import type { Trouble } from './cluster-trouble'
@@ -32,7 +32,7 @@ export type ClusterReadOptions = {
   readonly environment: Environment
   readonly say: (sentence: string) => void
   readonly limits?: RequestLimits
-  readonly sleep?: (milliseconds: number) => Promise<void>
+  readonly sleep?: (milliseconds: number, signal: AbortSignal) => Promise<void>
   /** Objects that count beside those of the cluster, and before them. */
   readonly beside?: readonly ObjectSource[]
 }
@@ -47,13 +47,31 @@ export async function readLiveCluster(
   try {
     const client = openApiClient(login, {
       limits: options.limits ?? usualLimits,
-      sleep: options.sleep ?? ((milliseconds) => sleep(milliseconds)),
+      sleep: options.sleep ?? ((milliseconds, signal) => sleep(milliseconds, undefined, { signal })),
     })
     return await readKinds(client, wanted, { progress: progressOf({ say }), beside: options.beside ?? [] })
   } finally {
     login.close()
   }
 }
+
+const tellMilliseconds = 500
+
+/** Tells how far the reading is also while nothing comes; not while a plugin may speak to its user. */
+async function telling<T>(client: ApiClient, progress: Progress, work: (count: Count) => Promise<T>): Promise<T> {
+  const count: Count = { objects: 0 }
+  const timer = setInterval(() => {
+    const { questions, pause } = client.waiting()
+    if (questions > 0 || pause !== '') progress.tell(() => tellCount(client, count.objects))
+  }, tellMilliseconds)
+  try {
+    return await work(count)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+type Count = { objects: number }
 
 type Beside = { readonly progress: Progress; readonly beside: readonly ObjectSource[] }
 
@@ -62,33 +80,10 @@ async function readKinds(
   wanted: ClusterWanted,
   { progress, beside }: Beside,
 ): Promise<ClusterReading> {
-  const { served, absent, unread } = await discoverKinds(client, kindsNamed(wanted.kinds))
   const builder = openBuilder({ isLive: true })
-  const troubles: { readonly kind: ClusterKind; readonly trouble: Trouble }[] = unread.map((one) => ({
-    kind: one.wanted,
-    trouble: one.trouble,
-  }))
-  const lists = served.map((one) => ({ one, pages: openPages(client, one, wanted) }))
-  for (const { pages } of lists) pages.start()
-  let count = 0
-  for (const { one, pages } of lists) {
-    const forget = builder.mark()
-    const before = count
-    const trouble = await attempt(() =>
-      pages.read({
-        take: (objects) => {
-          for (const object of objects) builder.add(object)
-          count += objects.length
-          progress.tell(() => tellCount(client, count))
-        },
-        restart: () => {
-          forget()
-          count = before
-        },
-      }),
-    )
-    if (trouble !== undefined) troubles.push({ kind: one.wanted, trouble })
-  }
+  const { absent, unread } = await telling(client, progress, (count) =>
+    readLists(client, wanted, { builder, progress, count }),
+  )
   const read: Finding[] = []
   for (const source of beside) {
     const { value, findings } = await source(progress)
@@ -96,31 +91,72 @@ async function readKinds(
     read.push(...findings)
   }
   const { value: cluster, findings } = builder.build()
-  const told = troubles.map(({ kind, trouble }) => ({ kind: kind.kind, finding: unreadKind(client, kind, trouble) }))
+  const told = unread.map(({ wanted: kind, trouble }) => ({
+    kind: kind.kind,
+    finding: unreadKind(client, kind, trouble),
+  }))
   return { cluster, findings: [...notServed(client, absent), ...read, ...findings], unread: told }
 }
 
-function tellCount({ context }: ApiClient, count: number): string {
-  return count === 0 ? `asking cluster ${context}` : `${countOf(count, 'object')} read from cluster ${context} so far`
+type Lists = { readonly builder: ClusterBuilder; readonly progress: Progress; readonly count: Count }
+
+/** What there is of each kind goes into the builder; what there is not comes back. */
+async function readLists(
+  client: ApiClient,
+  wanted: ClusterWanted,
+  { builder, progress, count }: Lists,
+): Promise<Pick<Discovery, 'absent' | 'unread'>> {
+  const { served, absent, unread } = await discoverKinds(client, kindsNamed(wanted.kinds))
+  const found = { absent: [...absent], unread: [...unread] }
+  const lists = served.map((one) => ({ one, pages: openPages(client, one, wanted) }))
+  for (const { pages } of lists) pages.start()
+  for (const { one, pages } of lists) {
+    const forget = builder.mark()
+    const before = count.objects
+    const taking: Taking = {
+      take: (objects) => {
+        for (const object of objects) builder.add(object)
+        count.objects += objects.length
+        progress.tell(() => tellCount(client, count.objects))
+      },
+      restart: () => {
+        forget()
+        count.objects = before
+      },
+    }
+    const end = await attempt(() => pages.read(taking))
+    const isElsewhere = served.some((other) => other !== one && other.wanted === one.wanted)
+    if (end === 'absent' && !isElsewhere) found.absent.push(one.wanted)
+    else if (end === 'absent') continue
+    else if (end !== 'read') found.unread.push({ wanted: one.wanted, trouble: end })
+  }
+  return found
 }
 
-async function attempt(work: () => Promise<void>): Promise<Trouble | undefined> {
+function tellCount(client: ApiClient, count: number): string {
+  const { context } = client
+  const { pause } = client.waiting()
+  const fact =
+    count === 0 ? `asking cluster ${context}` : `${countOf(count, 'object')} read from cluster ${context} so far`
+  return pause === '' ? fact : `${fact}: ${pause}`
+}
+
+async function attempt<T>(work: () => Promise<T>): Promise<T | Trouble> {
   try {
-    await work()
-    return undefined
+    return await work()
   } catch (error) {
     if (error instanceof ApiTrouble) return error.trouble
     throw error
   }
 }
 
-function unreadKind({ context }: ApiClient, kind: ClusterKind, { status, fact }: Trouble): Finding {
-  const remedy =
-    status === 403 || status === 401
+function unreadKind({ context }: ApiClient, kind: ClusterKind, { status, fact, remedy }: Trouble): Finding {
+  const usual =
+    status === 403
       ? `allow this user the verb list on ${printResource(kind)}, as docs/cluster.md shows`
       : 'try again, or give the objects with --from'
   const message = `${pluralOf(kind)} of cluster ${context} cannot be read, and are not known: ${fact}`
-  return sourceFinding('cluster.unread-kind', { message, hint: remedy })
+  return sourceFinding('cluster.unread-kind', { message, hint: remedy ?? usual })
 }
 
 /** A cluster without Cilium has none of its policies: that is known. */

@@ -1,6 +1,6 @@
 /** What went wrong between this program and an API server, as facts that sentences are made of. */
 import { Failure } from '#base/failure'
-import { plainText } from '#base/text'
+import { listOf, plainText } from '#base/text'
 import { isRecord } from '#manifests/text/raw-object'
 import { codeOf, reasonOf } from './system-error'
 
@@ -15,6 +15,19 @@ export type Trouble = {
   readonly pauseMilliseconds?: number
   /** Of a page: where the server lets a list go on. */
   readonly isGone?: boolean
+  /** The API server itself says that there is no such thing. */
+  readonly isAbsent?: boolean
+  /** What to do about it, where that is known: an imperative. */
+  readonly remedy?: string
+}
+
+/** What is known of who asked. */
+export type Asker = {
+  /** HOST:PORT; empty for none. */
+  readonly proxy: string
+  readonly secrets: readonly string[]
+  /** What of the credentials is out of date, as a clause; empty for nothing. */
+  readonly outdated: string
 }
 
 type Answered = { readonly status: number; readonly retryAfter: string; readonly type: string }
@@ -23,7 +36,7 @@ type Answered = { readonly status: number; readonly retryAfter: string; readonly
 export function explainStatus(
   { status, retryAfter, type }: Answered,
   value: unknown,
-  secrets: readonly string[],
+  { secrets, outdated }: Asker,
 ): Trouble {
   const isStatus = isRecord(value) && value.kind === 'Status'
   const told = isStatus && typeof value.message === 'string' ? `: ${shorten(value.message, secrets)}` : ''
@@ -35,11 +48,24 @@ export function explainStatus(
   return {
     kind: isStatus || status === 401 || status === 403 || isPassing ? 'status' : 'foreign',
     status,
-    fact: `${saidOf(status, isStatus ? '' : type)}${told}`,
+    fact: `${saidOf(status, isStatus ? '' : type)}${told}${status === 401 ? because(outdated) : ''}`,
     isPassing,
+    ...remedyOf(status, told),
     ...(pause !== undefined && { pauseMilliseconds: pause }),
     ...(status === 410 && { isGone: true }),
+    ...(status === 404 && isStatus && { isAbsent: true }),
   }
+}
+
+function because(outdated: string): string {
+  return outdated === '' ? '' : `: ${outdated}`
+}
+
+/** Who sends nothing that lets anybody in is `system:anonymous` to API servers. */
+function remedyOf(status: number, told: string): Pick<Trouble, 'remedy'> {
+  if (status === 401) return { remedy: 'log in again, or choose another context with --context' }
+  if (status !== 403 || !told.includes('"system:anonymous"')) return {}
+  return { remedy: 'the kubeconfig gives this user no credentials that count here: log in, or add them' }
 }
 
 function saidOf(status: number, type: string): string {
@@ -81,9 +107,8 @@ const tlsFacts: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is of another name',
 }
 
-/** `proxy` is HOST:PORT of what leads there, if anything does. */
-export function explainNetwork(error: unknown, server: URL, proxy: string): Trouble {
-  const trouble = explainConnection(error, server)
+export function explainNetwork(error: unknown, server: URL, { proxy, outdated }: Asker): Trouble {
+  const trouble = explainConnection(error, server, outdated)
   if (proxy === '') return trouble
   const [, status] = /^Bad response: (\d+)$/.exec(reasonOf(error)) ?? []
   if (status !== undefined) {
@@ -92,26 +117,47 @@ export function explainNetwork(error: unknown, server: URL, proxy: string): Trou
   return { ...trouble, fact: `${trouble.fact}, by way of the proxy ${proxy}` }
 }
 
-function explainConnection(error: unknown, server: URL): Trouble {
+function explainConnection(error: unknown, server: URL, outdated: string): Trouble {
   const code = codeOf(error)
   const tls = tlsFacts[code]
-  if (tls !== undefined) return { kind: 'tls', fact: `${tls} (${code})`, isPassing: false }
+  if (tls !== undefined) return { kind: 'tls', fact: `${tls} (${code})`, isPassing: false, ...tlsRemedyOf(code, error) }
   // Up to Node 22 the reason stands in the message alone.
   const reason = code === 'EPROTO' ? reasonOf(error) : code
   if (/^(?:ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code)) {
-    return { kind: 'tls', fact: `${tlsFactOf(reason.replaceAll(' ', '_'))} (${code})`, isPassing: false }
+    const told = tlsFactOf(reason.replaceAll(' ', '_'))
+    return { kind: 'tls', fact: `${told} (${code})${because(outdated)}`, isPassing: false }
   }
   const fact = networkFacts[code]
   if (fact !== undefined) return { kind: 'unreachable', fact, isPassing: false }
   const isReset = code === 'ECONNRESET' || code === 'EPIPE'
-  const hint = server.protocol === 'http:' ? '; does it speak https?' : ''
+  if (!isReset)
+    return { kind: 'unreachable', fact: `it cannot be reached (${code || 'no reason given'})`, isPassing: false }
+  const mayBeTls = server.protocol === 'http:'
   return {
-    kind: isReset ? 'cut' : 'unreachable',
-    fact: isReset
-      ? `it broke the connection off (${code})${hint}`
-      : `it cannot be reached (${code || 'no reason given'})`,
-    isPassing: isReset,
+    kind: 'cut',
+    fact: `it broke the connection off (${code})${because(outdated)}`,
+    isPassing: true,
+    ...(mayBeTls && { remedy: `${writeHttps}, if it speaks https` }),
   }
+}
+
+/** Of a time, the clock here may be what is wrong; of a name, tls-server-name may be what is missing. */
+function tlsRemedyOf(code: string, error: unknown): Pick<Trouble, 'remedy'> {
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    const now = new Date().toISOString()
+    return { remedy: `check the clock of this machine, which says ${now}, or have the server's certificate renewed` }
+  }
+  if (code !== 'ERR_TLS_CERT_ALTNAME_INVALID') return {}
+  const names = namesIn(error)
+  const known = names.length === 0 ? '' : `, which is of ${listOf(names, 5)}`
+  return { remedy: `compare server of the kubeconfig with the certificate${known}, or set tls-server-name` }
+}
+
+/** `DNS:kubernetes, IP Address:10.96.0.1`, as Node writes alternative names. */
+function namesIn(error: unknown): readonly string[] {
+  const certificate = isRecord(error) && isRecord(error.cert) ? error.cert : {}
+  const { subjectaltname: text } = certificate
+  return typeof text === 'string' ? text.split(', ').map((one) => plainText(one.replace(/^[^:]+:/, ''))) : []
 }
 
 function tlsFactOf(reason: string): string {
@@ -122,38 +168,28 @@ function tlsFactOf(reason: string): string {
   return 'no TLS connection can be made'
 }
 
+const writeHttps = 'write https:// before server in the kubeconfig'
+
 type Whose = { readonly context: string; readonly server: URL }
 
 /** Of the first question: nothing can be read. */
-export function failureOf({ kind, status, fact }: Trouble, { context, server }: Whose): Failure {
+export function failureOf({ kind, status, fact, remedy }: Trouble, { context, server }: Whose): Failure {
   const place = `the API server of context ${context} at ${server.origin}`
-  if (status === 401) {
-    return new Failure(
-      'cluster.refused',
-      `${place} lets nobody in with these credentials: ${fact}; log in again, or choose another context with --context`,
-    )
-  }
-  if (kind === 'tls') {
-    return new Failure(
-      'cluster.refused',
-      `${place} is not trusted: ${fact}; check server and certificates of the kubeconfig`,
-    )
-  }
+  const refuse = (said: string, usual: string): Failure =>
+    new Failure('cluster.refused', `${place} ${said}: ${fact}; ${remedy ?? usual}`)
+  if (status === 401) return refuse('lets nobody in with these credentials', 'log in again')
+  if (kind === 'tls') return refuse('is not trusted', 'check server and certificates of the kubeconfig')
   if (kind === 'foreign' || status === 404) {
-    return new Failure(
-      'cluster.refused',
-      `${place} is no API server of Kubernetes: ${fact}; check server in the kubeconfig`,
-    )
+    const isOpen = server.protocol === 'http:' && status === 400
+    const usual = isOpen ? writeHttps : 'check server in the kubeconfig'
+    return refuse('is no API server of Kubernetes', usual)
   }
   if (status === 403) {
-    return new Failure(
-      'cluster.refused',
-      `${place} does not say which kinds it has: ${fact}; bind the ClusterRole system:discovery to this user`,
-    )
+    return refuse('does not say which kinds it has', 'bind the ClusterRole system:discovery to this user')
   }
-  const remedy =
-    kind === 'unreachable'
+  const usual =
+    kind === 'unreachable' || kind === 'timeout'
       ? 'check that it runs, and server in the kubeconfig'
       : 'try again, or ask kubectl get --raw /apis'
-  return new Failure('cluster.unreachable', `${place} cannot be asked: ${fact}; ${remedy}`)
+  return new Failure('cluster.unreachable', `${place} cannot be asked: ${fact}; ${remedy ?? usual}`)
 }

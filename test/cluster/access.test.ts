@@ -92,6 +92,8 @@ describe('who asks', () => {
     const seen: IncomingHttpHeaders[] = []
     const server = await startApiServer({
       objects: [],
+      tls: made,
+      token: 'nobody’s',
       meddle: ({ headers }) => {
         seen.push(headers)
         return false
@@ -100,7 +102,8 @@ describe('who asks', () => {
     const user = { username: 'jane', password: 'pass', as: 'system:viewer', 'as-groups': ['a', 'b'], 'as-uid': '7' }
     const kubeconfig = writeConfig(folder, {
       server: server.url,
-      user: { ...user, 'as-user-extra': { 'why/so': ['x'] } },
+      cluster: authority() as never,
+      user: { ...user, 'as-user-extra': { 'why/so': ['x'], 'a(b)%é': ['grün'] } },
     })
     await run([...explain, ...packet, '--kubeconfig', kubeconfig])
     await server.close()
@@ -110,6 +113,7 @@ describe('who asks', () => {
       'impersonate-group': 'a, b',
       'impersonate-uid': '7',
       'impersonate-extra-why%2fso': 'x',
+      'impersonate-extra-a%28b%29%25%c3%a9': Buffer.from('grün').toString('latin1'),
     })
   })
 
@@ -162,7 +166,8 @@ describe('who asks', () => {
       environment: process.env,
       say: () => undefined,
       cluster: {},
-      server: new URL('https://127.0.0.1'),
+      authority: '',
+      proxyUrl: '',
       patienceMilliseconds: 600,
     })
     await expect(running).rejects.toThrow(/slow of user "u" gave no answer in 0\.6 s; run it by hand to see why/)

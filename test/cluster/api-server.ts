@@ -20,6 +20,10 @@ export type ApiServerOptions = {
   readonly without?: readonly string[]
   /** `pods`, `networkpolicies.networking.k8s.io`. */
   readonly forbidden?: readonly string[]
+  /** The address that it listens on. */
+  readonly host?: string
+  /** The path that it stands below, as behind Rancher. */
+  readonly below?: string
   /** Answers in place of the server; true when it did. */
   readonly meddle?: (request: IncomingMessage, response: ServerResponse, count: number) => boolean
 }
@@ -93,10 +97,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
           },
           take,
         )
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const { host = '127.0.0.1' } = options
+  await new Promise<void>((ready) => server.listen(0, host, ready))
   const { port } = server.address() as AddressInfo
   return {
-    url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    url: `${options.tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`,
     requests,
     tokens,
     touch: () => {
@@ -159,7 +164,10 @@ function answer(request: IncomingMessage, { served, options, version }: Serving)
   if (options.token !== undefined && request.headers.authorization !== `Bearer ${options.token}`) {
     return refuse(401, 'Unauthorized', 'Unauthorized')
   }
-  const url = new URL(request.url ?? '', 'http://server')
+  const { url: asked = '' } = request
+  const { below = '' } = options
+  if (!asked.startsWith(below)) return { status: 404, body: '404 page not found' }
+  const url = new URL(`http://server${asked.slice(below.length)}`)
   if (url.pathname === '/apis') return { status: 200, body: groupList(served) }
   const [, groupVersion = '', rest = ''] = /^\/apis?\/((?:v1)|(?:[^/]+\/[^/]+))(?:\/(.+))?$/.exec(url.pathname) ?? []
   const resources = served.get(groupVersion)

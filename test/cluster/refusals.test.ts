@@ -7,12 +7,11 @@ import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { RawObject } from '../../src/manifests/text/raw-object'
-import { chooseCluster } from '../../src/sources/cluster-config'
-import { type ClusterReading, readLiveCluster } from '../../src/sources/cluster-read'
-import { usualLimits } from '../../src/sources/cluster-request'
-import { type ApiServer, type ApiServerOptions, readSamples, startApiServer } from './api-server'
+import type { RequestLimits } from '../../src/sources/cluster-request'
+import { type ApiServer, type ApiServerOptions, readSamples } from './api-server'
 import { makeCertificates } from './certificates'
 import { configOf, run, writeConfig } from './kubeconfig'
+import { answering, policies, type Read, read as readServer, serving } from './serving'
 
 const folder = mkdtempSync(join(tmpdir(), 'portolan-refusals-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -20,35 +19,8 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const packet = ['--src', '10.0.0.1', '--dst', '10.0.0.2', '--proto', 'tcp', '--dport', '80']
 const explain = ['policy', 'explain', '--policy', 'tenant/web', ...packet]
 
-async function serving<T>(options: Partial<ApiServerOptions>, work: (server: ApiServer) => Promise<T>): Promise<T> {
-  const objects = options.objects ?? (await readSamples('samples/traffic-policy'))
-  const server = await startApiServer({ ...options, objects })
-  try {
-    return await work(server)
-  } finally {
-    await server.close()
-  }
-}
-
-type Read = ClusterReading & { readonly pauses: readonly number[] }
-
-async function read(server: ApiServer, kinds: readonly string[], limits = usualLimits): Promise<Read> {
-  const chosen = await chooseCluster({ kubeconfig: writeConfig(folder, { server: server.url }) }, {})
-  if (chosen === undefined) throw new Error('the kubeconfig is not found')
-  const pauses: number[] = []
-  const sleep = async (milliseconds: number): Promise<void> => {
-    pauses.push(milliseconds)
-  }
-  const reading = await readLiveCluster(chosen, { kinds }, { environment: {}, say: () => undefined, limits, sleep })
-  return { ...reading, pauses }
-}
-
-function policies(count: number): readonly RawObject[] {
-  return Array.from({ length: count }, (_, index): RawObject => {
-    const name = `policy-${String(index).padStart(6, '0')}`
-    const value = { metadata: { name, namespace: 'shop' }, spec: { podSelector: {} } }
-    return { kind: 'NetworkPolicy', apiVersion: 'networking.k8s.io/v1', value, origin: { file: 'test' } }
-  })
+function read(server: ApiServer, kinds: readonly string[], limits: Partial<RequestLimits> = {}): Promise<Read> {
+  return readServer(server.url, { folder, kinds, limits })
 }
 
 describe('pages', () => {
@@ -103,29 +75,6 @@ describe('pages', () => {
   })
 })
 
-/** Answers paths of the pattern in place of the server, `times` times. */
-function answering(
-  pattern: RegExp,
-  status: number,
-  body: unknown,
-  {
-    headers = {},
-    times = Number.MAX_VALUE,
-  }: { readonly headers?: Record<string, string>; readonly times?: number } = {},
-): NonNullable<ApiServerOptions['meddle']> {
-  let count = 0
-  return ({ url = '' }, response) => {
-    if (!pattern.test(url) || count++ >= times) return false
-    const text = typeof body === 'string' ? body : JSON.stringify(body)
-    response.writeHead(status, {
-      'content-type': typeof body === 'string' ? 'text/html' : 'application/json',
-      ...headers,
-    })
-    response.end(text)
-    return true
-  }
-}
-
 describe('a server with too much to do', () => {
   test('is asked again after the time it names', async () => {
     const meddle = answering(/limit=/, 429, { kind: 'Status' }, { headers: { 'retry-after': '2' }, times: 2 })
@@ -154,7 +103,7 @@ describe('a server with too much to do', () => {
   })
 
   test('that says nothing, or never ends, or says too much, is given up', async () => {
-    const limits = { idleMilliseconds: 150, totalMilliseconds: 400, mostBytes: 100_000 }
+    const limits = { connectMilliseconds: 150, idleMilliseconds: 150, totalMilliseconds: 400, mostBytes: 100_000 }
     const silent: ApiServerOptions['meddle'] = ({ url = '' }) => url.includes('limit=')
     const endless: ApiServerOptions['meddle'] = ({ url = '' }, response) => {
       if (!url.includes('limit=')) return false
@@ -292,7 +241,7 @@ describe('one sentence each', () => {
     writeFileSync(path, dump(config))
     const ran = await run([...explain, '--kubeconfig', path])
     expect(ran).toMatchObject({ code: 2, out: '' })
-    expect(ran.err).toMatch(/^portolan: [^\n]+; [^\n]+\n$/)
+    expect(ran.err).toMatch(/^(?:asking cluster [^\n]+\n)*portolan: [^\n]+; [^\n]+\n$/)
     expect(ran.err).not.toMatch(/SECRET|bug of Portolan/)
     return ran.err
   }
@@ -317,18 +266,17 @@ describe('one sentence each', () => {
   }
 
   test('credentials that are not taken; the server’s words never repeat them', async () => {
-    await serving({ token: 'another' }, async ({ url }) => {
-      expect(await to(url)).toMatch(
-        /context test at http:\/\/127\.0\.0\.1:\d+ lets nobody in with these credentials: the server does not know who asks \(401\): Unauthorized; log in again/,
+    const tls = makeCertificates(mkdtempSync(join(folder, 'known-')))
+    const cluster = { 'certificate-authority-data': Buffer.from(tls.authority).toString('base64') }
+    await serving({ tls, token: 'another' }, async ({ url }) => {
+      expect(await to(url, { cluster })).toMatch(
+        /context test at https:\/\/127\.0\.0\.1:\d+ lets nobody in with these credentials: the server does not know who asks \(401\): Unauthorized; log in again/,
       )
     })
-    const echo = await listening(() => ({
-      status: 401,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ kind: 'Status', message: `token ${token} is old` }),
-    }))
-    expect(await to(echo.url)).toMatch(/token … is old/)
-    echo.close()
+    const meddle = answering(/./, 401, { kind: 'Status', message: `token ${token} is old` })
+    await serving({ tls, token: 'another', meddle }, async ({ url }) => {
+      expect(await to(url, { cluster })).toMatch(/token … is old/)
+    })
   })
 
   test('a server that is not there, or has no name', async () => {
@@ -373,7 +321,9 @@ describe('one sentence each', () => {
       const other = makeCertificates(mkdtempSync(join(folder, 'other-'))).authority
       const cluster = { 'certificate-authority-data': Buffer.from(other).toString('base64') }
       expect(await to(url, { cluster })).toMatch(/is not trusted: its certificate is not of the authority/)
-      expect(await to(url.replace('https:', 'http:'))).toMatch(/cannot be asked|is no API server/)
+      expect(await to(url.replace('https:', 'http:'))).toMatch(
+        /cannot be asked: it broke the connection off \(ECONNRESET\); write https:\/\/ before server in the kubeconfig/,
+      )
     })
     await serving({ token }, async ({ url }) => {
       expect(await to(url.replace('http:', 'https:'))).toMatch(
