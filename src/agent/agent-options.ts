@@ -47,4 +47,6 @@ export type InterfaceChange = {
   readonly name?: string
   /** Something may have gone: what is held is looked at. */
   readonly mayBeGone: boolean
+  /** Its programs may have: so it is looked at where it is one of this node's attachments. */
+  readonly mayBeUnhooked?: true
 }

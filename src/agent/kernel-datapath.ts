@@ -56,6 +56,11 @@ export function watchInterfaces({ folder, native }: KernelPlace, log: AgentLog):
       const names = new Map(listInterfaces(native()).map(({ index, name }) => [index, name]))
       return watchLinks(native(), (event) => {
         if (event.kind === 'lost') return wake({ mayBeGone: true })
+        if (event.kind === 'unhooked') {
+          const name = names.get(event.index)
+          if (name !== undefined) wake({ name, mayBeGone: false, mayBeUnhooked: true })
+          return
+        }
         const { index, name } = event.link
         const before = names.get(index)
         if (event.kind === 'gone') names.delete(index)

@@ -115,7 +115,14 @@ function warn(directions: InterfaceState['directions'], message: string): Interf
 
 function dropGone({ looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
   if (!looksForGone) return
-  for (const { name, slot } of datapath.dropGone()) log.info({ interface: name, slot }, 'an interface is gone')
+  const { gone, hookedAgain } = datapath.dropGone()
+  for (const { name, slot } of gone) log.info({ interface: name, slot }, 'an interface is gone, or its programs are')
+  for (const { name, slot } of hookedAgain) {
+    log.warn(
+      { interface: name, slot },
+      'another hand took programs off an interface, and they are put back; its packets were not decided meanwhile; find out who removes filters or the clsact queueing discipline there',
+    )
+  }
 }
 
 /** What others attached meanwhile keeps its programs from now on, even if the bpffs goes. */

@@ -70,7 +70,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const interfaces = options.interfaces((change) => {
     const isOurs = change.name === undefined || wanted.some((one) => one.interface === change.name)
     if (!isOurs && !change.mayBeGone) return
-    mayBeGone ||= change.mayBeGone
+    mayBeGone ||= change.mayBeGone || change.mayBeUnhooked === true
     loop.wake()
   })
 

@@ -155,13 +155,13 @@ function attachNew(tools: InterfaceTools, request: AttachRequest, { link, namesp
   return held
 }
 
-type DirectionToAttach = {
-  readonly request: AttachRequest
+export type DirectionToAttach = {
+  readonly request: Pick<AttachRequest, 'side'>
   readonly link: NetworkInterface
   readonly direction: Direction
 }
 
-function attachDirection(tools: InterfaceTools, held: HeldInterface, wanted: DirectionToAttach): void {
+export function attachDirection(tools: InterfaceTools, held: HeldInterface, wanted: DirectionToAttach): void {
   const { request, link, direction } = wanted
   const { bpf, folders } = tools
   const hook = hookOf(direction, request.side)
@@ -241,15 +241,17 @@ function whereItLives<T>(native: Native, held: HeldInterface, work: (name: strin
 
 /** Whether both hooks still have their programs: a pinned link or program outlives its interface. */
 export function isAttached(tools: InterfaceTools, held: HeldInterface, byDescriptor?: HeldAttachments): boolean {
+  return directions.every((hook) => isHooked(tools, held, hook, byDescriptor))
+}
+
+export function isHooked(tools: InterfaceTools, held: HeldInterface, hook: Hook, byDescriptor?: HeldAttachments) {
   const { bpf, folders } = tools
-  return directions.every((hook) => {
-    const name = pinName(held.slot, hook)
-    const link = linkOf(tools, held.slot, hook, byDescriptor)
-    // Another index than the row's is that of another namespace, which the interface was moved to.
-    if (link !== undefined) return isLive(link)
-    const id = programIdAt(bpf, join(folders.programs, name)) ?? byDescriptor?.programs.get(name)?.id
-    return id !== undefined && whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
-  })
+  const link = linkOf(tools, held.slot, hook, byDescriptor)
+  // Another index than the row's is that of another namespace, which the interface was moved to.
+  if (link !== undefined) return isLive(link)
+  const name = pinName(held.slot, hook)
+  const id = programIdAt(bpf, join(folders.programs, name)) ?? byDescriptor?.programs.get(name)?.id
+  return id !== undefined && whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
 }
 
 function programIdAt(bpf: Bpf, path: string): number | undefined {
@@ -289,7 +291,7 @@ function findFreeSlot({ bpf, tables }: InterfaceTools): number | undefined {
   return undefined
 }
 
-function hookOf(direction: Direction, side: Side): Hook {
+export function hookOf(direction: Direction, side: Side): Hook {
   if (side === 'workload') return direction
   return direction === 'ingress' ? 'egress' : 'ingress'
 }

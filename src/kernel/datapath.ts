@@ -23,6 +23,7 @@ import { ensurePrograms, notePrograms } from './datapath-programs'
 import { type Publisher, publisherOf } from './datapath-publisher'
 import { isModeChosen, makeFolders, openTables, readMode, writeConfig, writeMode } from './datapath-tables'
 import { closeAttachments, type HeldAttachments, holdAttachments, noAttachments } from './held-attachments'
+import { hookAgain } from './hook-again'
 import { setAsideLost } from './lost-tables'
 import { type BpfMap, closeMap, lookUp, numberKey, rowSize } from './maps'
 import { loadNative, type Native } from './native'
@@ -57,8 +58,8 @@ export type Attacher = {
 
 export type Datapath = Attacher &
   Publisher & {
-    /** Detaches what lost its interface, and tells which. */
-    readonly dropGone: () => readonly HeldInterface[]
+    /** Looks at all that is held: what lost its interface is detached, and what lost only its programs has them put back. */
+    readonly dropGone: () => Dropped
     /** Takes hold of what others attached meanwhile: their programs stay even if the bpffs goes. */
     readonly hold: () => void
     /** Makes pins that are gone again; without `isThorough` only where the whole folder went. */
@@ -74,6 +75,12 @@ export type Datapath = Attacher &
     readonly readDenials: (take: (denial: Denial) => void) => number
     readonly lostDenials: () => bigint
   }
+
+export type Dropped = {
+  readonly gone: readonly HeldInterface[]
+  /** As they were: where nothing was left of their programs they have another lifetime now. */
+  readonly hookedAgain: readonly HeldInterface[]
+}
 
 export type { AttachRequest, HeldInterface }
 
@@ -151,10 +158,10 @@ function openLocked(options: DatapathOptions, locks: Locks): Datapath {
     },
     detach,
     dropGone() {
-      const gone = detachGone()
-      for (const { slot } of gone) for (const direction of directions) publisher.unbind({ slot, direction })
+      const dropped = detachGone()
+      for (const { slot } of dropped.gone) for (const direction of directions) publisher.unbind({ slot, direction })
       hold()
-      return gone
+      return dropped
     },
     hold,
     interfaces: () => presentInterfaces({ bpf, folders }, listHeld({ bpf, tables }), attachments),
@@ -239,11 +246,13 @@ function openParts({ folder, sizes = usualSizes, native = loadNative() }: Datapa
     },
   }
   /** In one turn: what another process is about to attach has a row, and no programs yet. */
-  const detachGone = () =>
+  const detachGone = (): Dropped =>
     alone(() => {
-      const gone = listHeld(tools).filter((held) => !isAttached(tools, held, agent?.attachments))
+      const lost = listHeld(tools).filter((held) => !isAttached(tools, held, agent?.attachments))
+      const hookedAgain = lost.filter((held) => hookAgain(tools, held))
+      const gone = lost.filter((held) => !hookedAgain.includes(held))
       for (const held of gone) detachInterface(tools, held)
-      return gone
+      return { gone, hookedAgain }
     })
   return { bpf, tables, folders, attacher, detachGone, alone }
 }

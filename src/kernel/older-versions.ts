@@ -14,12 +14,11 @@ import {
   type Tables,
   writeConfig,
 } from './datapath-tables'
-import { detachLink, type LinkInfo, queryHook, readLink } from './links'
+import { findPlace } from './find-place'
+import { detachLink, type LinkInfo, readLink } from './links'
 import { findLost } from './lost-tables'
 import { type BpfMap, closeMap } from './maps'
 import type { Native } from './native'
-import { findNamespace, insideNamespace, knownNamespaces } from './network-namespace'
-import { listInterfaces } from './rtnetlink'
 import { takeWriterLock } from './writer-lock'
 
 type Taker = { readonly bpf: Bpf; readonly attach: (request: AttachRequest) => unknown }
@@ -108,27 +107,6 @@ function takeInterfaces({ bpf, attach }: Taker, older: Folders, interfaces: BpfM
     clearInterface(bpf, interfaces, held.slot)
   }
   return isAll
-}
-
-type Place = { readonly name: string; readonly namespacePath: string }
-
-/**
- * By the program on its hook, as it may have been renamed or moved; a filter of clsact would not have moved along.
- * Undefined where it is gone, or is in a namespace that has no name.
- */
-function findPlace(bpf: Bpf, held: HeldInterface, link: LinkInfo | undefined): Place | undefined {
-  const home = findNamespace(held.namespace)
-  const paths = [home, ...(link === undefined ? [] : knownNamespaces())]
-  for (const namespacePath of paths) {
-    if (namespacePath === undefined) continue
-    const name = insideNamespace(bpf.native, namespacePath, () => {
-      const found = listInterfaces(bpf.native).find(({ index }) => index === (link?.interfaceIndex ?? held.index))
-      if (found === undefined || link?.hook === undefined) return found?.name
-      return queryHook(bpf, link.hook, found.index).includes(link.programId) ? found.name : undefined
-    })
-    if (name !== undefined) return { name, namespacePath }
-  }
-  return undefined
 }
 
 const hooks = ['ingress', 'egress'] as const

@@ -13,13 +13,20 @@ export type NetworkInterface = {
   readonly isUp: boolean
 }
 
-export type LinkEvent = { readonly kind: 'there' | 'gone'; readonly link: NetworkInterface } | { readonly kind: 'lost' }
+export type LinkEvent =
+  | { readonly kind: 'there' | 'gone'; readonly link: NetworkInterface }
+  /** A filter or a queueing discipline was taken off it. */
+  | { readonly kind: 'unhooked'; readonly index: number }
+  | { readonly kind: 'lost' }
 
 const newLink = 16
 const deleteLink = 17
 const getLink = 18
 const done = 3
-const linkGroup = 1
+const deleteQdisc = 37
+const deleteFilter = 45
+/** RTMGRP_LINK and RTMGRP_TC. */
+const watchedGroups = 1 | 8
 const nameAttribute = 3
 /** ARPHRD_ETHER and ARPHRD_LOOPBACK: a loopback device carries Ethernet headers too. */
 const withEthernetHeader = [1, 772]
@@ -50,7 +57,7 @@ export function listInterfaces(native: Native): readonly NetworkInterface[] {
 
 /** Calls `take` for each change from now on. After `lost` the caller lists the interfaces anew. */
 export function watchLinks(native: Native, take: (event: LinkEvent) => void): { readonly close: () => void } {
-  const socket = openSocket(native, linkGroup)
+  const socket = openSocket(native, watchedGroups)
   const buffer = Buffer.alloc(1 << 16)
   const poll = native.poll(socket.fd, () => {
     for (;;) {
@@ -61,6 +68,8 @@ export function watchLinks(native: Native, take: (event: LinkEvent) => void): { 
       for (const { type, body } of messagesOf(buffer.subarray(0, Math.max(0, length)))) {
         if (type === newLink) take({ kind: 'there', link: parseLink(body) })
         if (type === deleteLink) take({ kind: 'gone', link: parseLink(body) })
+        // The index stands behind the family in the header of both.
+        if (type === deleteQdisc || type === deleteFilter) take({ kind: 'unhooked', index: body.readInt32LE(4) })
       }
     }
   })

@@ -183,7 +183,7 @@ export function modelKernel({ counterRows }: { readonly counterRows: number }): 
           for (const direction of directions) forget({ slot: held.slot, direction })
           clear(held)
         }
-        return gone
+        return { gone, hookedAgain: [] }
       },
       hold: () => {},
       publish(requests) {

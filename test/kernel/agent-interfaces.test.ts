@@ -1,5 +1,10 @@
 /** Interfaces that change their name, place and index under a running agent: each is told by its programs, never by a number. */
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { openBpf } from '#kernel/bpf-sys'
+import { withPin } from '#kernel/bpffs'
+import { foldersOf } from '#kernel/datapath-tables'
+import { detachLink } from '#kernel/links'
 import type { RawRecord } from '#manifests/text/raw-object'
 import { attachment, binding, policy, rest } from '../agent/traffic-objects'
 import { type KernelNode, kernelNode } from './agent-kernel'
@@ -29,9 +34,10 @@ describeKernel('interfaces that change under an agent', () => {
     removeNamespaces([away])
   })
 
-  const start = async (): Promise<void> => {
+  const start = async (environment = {}): Promise<void> => {
     const own = ['--node', 'n1', '--from', files.from, '--status', files.status, '--bpffs', node.folder]
-    agent = spawnAgent([...own, '--mode', 'enforce', '--metrics-listen', 'none'], { namespace: node.host })
+    const argv = [...own, '--mode', 'enforce', '--metrics-listen', 'none']
+    agent = spawnAgent(argv, { namespace: node.host, environment })
     await until('it has started', () => agent.output().includes('mode enforce'), 20_000, agent.output)
   }
   const objects = (devices: Readonly<Record<string, string>>): readonly RawRecord[] => [
@@ -44,6 +50,13 @@ describeKernel('interfaces that change under an agent', () => {
   ]
   const stateOf = (name: string) => files.entry(`tenant/${name}`)?.egress?.state
   const applied = (name: string) => until(name, () => stateOf(name) === 'Applied', 10_000, agent.output)
+  /** One way, whether or not an answer comes back. */
+  const reaches = (name: string, direction: 'ingress' | 'egress'): boolean => {
+    const end = direction === 'egress' ? node.host : node.workload
+    const before = echoesAt(end)
+    node.passes(name, direction)
+    return echoesAt(end) > before
+  }
   const indexOf = (name: string): string => {
     const [link] = JSON.parse(mustRun(['ip', '-n', node.host, '-j', 'link', 'show', name])) as { ifindex: number }[]
     return String(link?.ifindex)
@@ -103,6 +116,50 @@ describeKernel('interfaces that change under an agent', () => {
     mustRun(['ip', '-n', away, 'link', 'delete', 'i3'])
   })
 
+  test.each([
+    ['ingress', 'egress', 'ingress'],
+    ['egress', 'ingress', 'egress'],
+  ] as const)(
+    'where another hand takes off the link of the %s hook, the next look puts it back, and the other hook is never open',
+    async (hook, direction, other) => {
+      files.write(objects({ closed: 'i7' }))
+      const { slot } = node.attach('i7')
+      await start()
+      await applied('closed')
+      withPin(openBpf(), join(foldersOf(node.folder).links, `${slot}-${hook}`), (fd) => detachLink(openBpf(), fd))
+      expect([reaches('i7', direction), reaches('i7', other)]).toEqual([true, false])
+      // Whatever is attached makes the agent look.
+      node.attach('i8')
+      await until('it is told', () => /and they are put back/.test(agent.output()), 2000, agent.output)
+      expect([reaches('i7', direction), reaches('i7', other)]).toEqual([false, false])
+      expect(stateOf('closed')).toBe('Applied')
+      for (const name of ['i7', 'i8']) node.unlink(name)
+    },
+  )
+
+  test.each([
+    ['a filter of one hook', 'filter del dev i6 ingress prio 1'],
+    ['that of the other hook', 'filter del dev i6 egress prio 1'],
+    ['the clsact queueing discipline', 'qdisc del dev i6 clsact'],
+  ])('where another hand takes off %s, it is put back at once, and what was denied is denied', async (_, line) => {
+    node.faults.add('no-tcx')
+    files.write(objects({ closed: 'i6' }))
+    node.attach('i6')
+    await start({ PORTOLAN_FAULTS: 'no-tcx' })
+    await applied('closed')
+    const goes = () => [reaches('i6', 'egress'), reaches('i6', 'ingress')]
+    expect(goes()).toEqual([false, false])
+    mustRun(inside(node.host, ['tc', ...line.split(' ')]))
+    await until('it is told', () => /and they are put back; .*find out who/.test(agent.output()), 2000, agent.output)
+    await until('it is published', () => stateOf('closed') === 'Applied', 2000, agent.output)
+    expect(goes()).toEqual([false, false])
+    files.write([...objects({ closed: 'i6' }).slice(0, 2), policy('shut')])
+    await until('an edit is in force', () => goes().every(Boolean), 4000, agent.output)
+    node.unlink('i6')
+    await until('it is gone', () => stateOf('closed') === 'Pending', 4000, agent.output)
+    node.faults.clear()
+  })
+
   test('policy show knows an interface by the name that it has now', async () => {
     files.write(objects({ open: 'i5' }))
     node.attach('i4')
@@ -117,3 +174,10 @@ describeKernel('interfaces that change under an agent', () => {
     node.unlink('i5')
   })
 })
+
+/** Echo requests that this end was ever given. */
+function echoesAt(namespace: string): number {
+  const lines = mustRun(inside(namespace, ['cat', '/proc/net/snmp'])).split('\n')
+  const [names = [], values = []] = lines.filter((line) => line.startsWith('Icmp:')).map((line) => line.split(' '))
+  return Number(values[names.indexOf('InEchos')])
+}
