@@ -80,7 +80,7 @@ export function addPath(program: Command, { io, end }: CommandContext): void {
     .option('--reply', 'walk the answer back, too')
     .option(
       '--about <packet>',
-      'cilium: the packet that an error of ICMP is about, as in tcp,192.168.1.10:34567,8.8.8.8:443',
+      'the packet that an error of ICMP is about, as in tcp,192.168.1.10:34567,8.8.8.8:443',
       asInner,
     )
     .addOption(
@@ -173,9 +173,6 @@ async function runPath(io: Io, words: Words, options: PathOptions): Promise<Exit
   }
   if (flow !== undefined && source !== undefined) {
     throw new Failure('usage.bad-argument', '--flow tells who sends to whom; leave SOURCE and TARGET out')
-  }
-  if (options.about !== undefined && options.datapath !== 'cilium') {
-    throw new Failure('usage.bad-argument', '--about is looked up in Cilium’s maps; leave --datapath out')
   }
   const input = await readClusterInput(io, options, { command: 'path', ...notAsked(options.datapath) })
   requireNode(input.cluster, options.node)

@@ -2,7 +2,7 @@
 import { canonicalIp, parseIp } from '#base/ip'
 import { selectSlices } from '#compile/endpointslices/select-slices'
 import { parseCluster } from '#manifests/parse-cluster'
-import type { Leg, Walk, WalkEnd, WalkProtocol } from '#model/walk'
+import type { Leg, Walk, WalkEnd, WalkInner, WalkProtocol } from '#model/walk'
 import { type JourneySetting, type JourneyWorld, journeyWorld } from '#trace/journey/journey-world'
 import { walkJourney } from '#trace/journey/walk-journey'
 import { node, pod, type Raw } from '../policy/policy-objects'
@@ -48,13 +48,18 @@ export type AskWalk = {
   readonly sourcePort?: number
   readonly entryNode?: string
   readonly backend?: string
+  readonly icmpType?: number
+  readonly icmpCode?: number
+  readonly about?: WalkInner
+  readonly isReplyWanted?: boolean
 }
 
 /** `shop/a`, `node/n1` or an address; to `shop/b:8080` or `ip:port`. */
-export function walk(one: JourneyWorld, source: string, target: string, more: AskWalk = {}): Walk {
+export function walk(one: JourneyWorld, source: string, target: string, asked: AskWalk = {}): Walk {
+  const { icmpType = 8, ...more } = asked
   const at = target.lastIndexOf(':')
   const host = target.slice(0, at).replace(/^\[(.*)\]$/, '$1')
-  const [to, port] = more.protocol === 'ICMP' ? [target, 8] : [host, Number(target.slice(at + 1))]
+  const [to, port] = more.protocol === 'ICMP' ? [target, icmpType] : [host, Number(target.slice(at + 1))]
   return walkJourney(one, {
     source: endOf(one, source),
     destination: endOf(one, to),

@@ -28,6 +28,11 @@ export type JourneyLab = {
   readonly namespaceOf: (label: Label) => string
   readonly run: (label: Label, command: readonly string[], input?: string) => string
   readonly connect: (label: Label, host: string, port: number, sourcePort: number) => Seen
+  /** One datagram of UDP. */
+  readonly send: (
+    label: Label,
+    to: { readonly host: string; readonly port: number; readonly sourcePort: number; readonly ttl?: number },
+  ) => void
   readonly close: () => void
 }
 
@@ -58,7 +63,10 @@ export async function createJourneyLab(): Promise<JourneyLab> {
     const told = runCommand(inside(namespaceOf(label), words))
     return JSON.parse(told.output)
   }
-  return { namespaceOf, run, connect, close }
+  const send: JourneyLab['send'] = (label, { host, port, sourcePort, ttl = 64 }) => {
+    run(label, [process.execPath, script, 'datagram', host, String(port), String(sourcePort), String(ttl)])
+  }
+  return { namespaceOf, run, connect, send, close }
 }
 
 type Rooms = Pick<JourneyLab, 'namespaceOf' | 'run'>

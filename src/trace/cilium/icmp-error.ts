@@ -3,6 +3,7 @@ import { printIp } from '#base/ip'
 import { type CiliumVersion, isAtLeast } from '#model/cilium-version'
 import type { WalkInner, WalkPlace } from '#model/walk'
 import {
+  addressText,
   type FlowPacket,
   icmpCodeOf,
   innerText,
@@ -94,10 +95,19 @@ type Outer = { readonly packet: FlowPacket; readonly outer: ReturnType<typeof re
 /** The packet inside is rewritten as the addresses around it are. */
 export function withInside({ packet, outer }: Outer, inside: WalkInner): ReturnType<typeof rewriteSource> {
   const by = outer.changes[0]?.by ?? ''
-  const before = packet.about === undefined ? '' : innerText(packet.about)
+  const [was, is] = [endsOf(packet.about ?? inside), endsOf(inside)]
+  const changes = (['source', 'destination'] as const)
+    .filter((end) => was[end] !== is[end])
+    .map((end) => ({ field: `${end} inside`, before: was[end], after: is[end], by }))
+  return { packet: { ...outer.packet, about: inside }, changes: [...outer.changes, ...changes] }
+}
+
+function endsOf(inside: WalkInner): Readonly<Record<'source' | 'destination', string>> {
+  const { protocol, source, sourcePort, destination, port } = inside
+  const id = isIcmp(protocol) ? ` id ${sourcePort}` : ''
   return {
-    packet: { ...outer.packet, about: inside },
-    changes: [...outer.changes, { field: 'packet inside', before, after: innerText(inside), by }],
+    source: `${addressText({ protocol }, source, sourcePort)}${id}`,
+    destination: addressText({ protocol }, destination, port),
   }
 }
 

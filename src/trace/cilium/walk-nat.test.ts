@@ -170,7 +170,7 @@ test.each(['1.16', '1.17', '1.18', '1.19'] as const)(
     expect(step?.lookups?.map(({ map, key }) => `${map} ${key}`)).toEqual([
       'cilium_snat_v4_external TCP IN 8.8.8.8:443 -> 192.168.1.10:34567',
     ])
-    expect(step?.changes?.map(({ field }) => field)).toEqual(['destination address', 'IPv4 checksum', 'packet inside'])
+    expect(step?.changes?.map(({ field }) => field)).toEqual(['destination address', 'IPv4 checksum', 'source inside'])
   },
 )
 

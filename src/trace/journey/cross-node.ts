@@ -1,5 +1,6 @@
 /** One node's netfilter hooks on the way of a packet: what its rules and its connection tracking make of it. */
 import { type Ip, parseIp } from '#base/ip'
+import type { ConnectionState } from '#model/packet'
 import type { Hop, Verdict } from '#model/trace'
 import { flattenHops } from '../flatten-hops'
 import { commentOf, describeRule, isIptablesRule, textOfRule } from '../hop-rule'
@@ -9,7 +10,7 @@ import type { Question } from '../question'
 import { walkUsual } from '../trace-ruleset'
 import type { Outcome } from '../walk-hooks'
 import { drawPort } from './draw-port'
-import { type Flight, isIcmp, packetProtocol } from './flight'
+import { type Flight, icmpCodeOf, isIcmp, maybeFirst, packetProtocol } from './flight'
 import type { JourneyWorld, StandingRules } from './journey-world'
 import type { Memory } from './memory'
 import { findTracked, type NodeState, type Tracked } from './node-state'
@@ -76,13 +77,18 @@ function traced(rules: StandingRules, destination: Ip, { flight, state, node }: 
     destination,
     protocol: packetProtocol(flight),
     source: flight.source,
-    state: tracked === undefined ? ('NEW' as const) : ('ESTABLISHED' as const),
+    state: stateOf(flight, tracked),
     ...(isIcmp(flight)
-      ? { icmp: { type: flight.port, code: 0 } }
+      ? { icmp: { type: flight.port, code: icmpCodeOf(flight) } }
       : { destinationPort: port, sourcePort: flight.sourcePort }),
   }
   const { rulesets, nft, sets, nodeIps } = rules
   return { packet, rulesets, nodeIps, ...(nft !== undefined && { nft }), ...(sets !== undefined && { sets }) }
+}
+
+function stateOf(flight: Flight, tracked: Tracked | undefined): ConnectionState {
+  if (tracked === undefined) return maybeFirst(flight) ? 'NEW' : 'INVALID'
+  return tracked.isRelated === true ? 'RELATED' : 'ESTABLISHED'
 }
 
 type End = Pick<Crossing, 'after' | 'sourceNote'>

@@ -9,6 +9,9 @@ export type Flight = {
   readonly sourcePort: number
   readonly destination: Ip
   readonly port: number
+  readonly icmpCode?: number
+  /** Of an error of ICMP: the packet that it carries. */
+  readonly about?: Flight
 }
 
 export function isIcmp({ protocol }: Pick<Flight, 'protocol'>): boolean {
@@ -31,7 +34,37 @@ export function destinationText(flight: Flight): string {
 }
 
 export function walkPacket(flight: Flight): WalkPacket {
-  return { protocol: flight.protocol, source: sourceText(flight), destination: destinationText(flight) }
+  return {
+    protocol: isIcmp(flight) && !hasAnswer(flight) ? typeText(flight) : flight.protocol,
+    source: sourceText(flight),
+    destination: destinationText(flight),
+    ...(flight.about !== undefined && { about: flightText(flight.about) }),
+  }
+}
+
+function typeText({ protocol, port, icmpCode }: Flight): string {
+  return `${protocol} type ${port}${icmpCode === undefined ? '' : ` code ${icmpCode}`}`
+}
+
+/** `TCP 10.244.1.10:43210 → 10.244.1.20:8080`. */
+export function flightText(flight: Flight): string {
+  const what = isIcmp(flight) ? `${flight.protocol} id ${flight.sourcePort}` : flight.protocol
+  return `${what} ${sourceText(flight)} → ${destinationText(flight)}`
+}
+
+/** Those that connection tracking looks into for the packet that they are about (nf_conntrack_icmpv4_error, _icmpv6_error). */
+export function isError({ protocol, port }: Pick<Flight, 'protocol' | 'port'>): boolean {
+  return protocol === 'ICMP' ? [3, 4, 5, 11, 12].includes(port) : protocol === 'ICMPv6' && port < 128
+}
+
+/** Whether connection tracking takes it for a connection's first packet: of ICMP questions alone (nf_conntrack_proto_icmp.c, _icmpv6.c). */
+export function maybeFirst(flight: Flight): boolean {
+  return !isIcmp(flight) || (flight.protocol === 'ICMP' ? [8, 13, 15, 17] : [128]).includes(flight.port)
+}
+
+/** That fragmentation is needed, where no code of type 3 is told. */
+export function icmpCodeOf({ protocol, port, icmpCode }: Flight): number {
+  return icmpCode ?? (protocol === 'ICMP' && port === 3 ? 4 : 0)
 }
 
 export function isSameSource(a: Flight, b: Flight): boolean {

@@ -18,7 +18,7 @@ export function netfilterSteps(
   const groups = groupByHook(crossing.hops)
   const split = groups.findIndex(([hook]) => hook === 'FORWARD' || hook === 'INPUT' || hook === 'POSTROUTING')
   const at = split < 0 ? groups.length : split
-  const middle = { ...before, destination: crossing.after.destination, port: crossing.after.port }
+  const middle = onTheWayIn(before, crossing.after)
   const step = (flights: readonly [Flight, Flight], isLast: boolean) => (group: HookGroup) =>
     hookStep({ world, node, crossing, flights, isLast }, group)
   const into = groups.slice(0, at).map((group, index) => {
@@ -30,6 +30,14 @@ export function netfilterSteps(
     return step(isLast && crossing.kind === 'delivered' ? [middle, crossing.after] : [middle, middle], isLast)(group)
   })
   return { before: into, after: out }
+}
+
+/** Its destination is the new one, its source still the old; of the packet that an error carries it is the other way round. */
+export function onTheWayIn(before: Flight, after: Flight): Flight {
+  const { destination, port } = after
+  if (before.about === undefined || after.about === undefined) return { ...before, destination, port }
+  const { source, sourcePort } = after.about
+  return { ...before, destination, port, about: { ...before.about, source, sourcePort } }
 }
 
 type HookGroup = readonly [hook: string, hops: readonly Hop[]]
@@ -92,6 +100,9 @@ function changesOf(before: Flight, after: Flight): readonly HeaderChange[] {
     ...(isSameDestination(before, after)
       ? []
       : [{ field: 'destination', before: destinationText(before), after: destinationText(after), by: 'conntrack' }]),
+    ...(before.about === undefined || after.about === undefined
+      ? []
+      : changesOf(before.about, after.about).map((change) => ({ ...change, field: `${change.field} inside` }))),
   ]
 }
 
@@ -111,6 +122,11 @@ function passed(
   if (change === undefined) return { did: 'let through', because: 'no rule of this hook stops or changes it' }
   const { tracked } = crossing
   if (tracked !== undefined) {
+    if (tracked.isRelated === true) {
+      const because =
+        'it is about a connection that this node tracks, and is translated as an answer to what it carries'
+      return { did: `${change.field} becomes ${change.after}`, because }
+    }
     const what = tracked.isReply ? 'it answers a connection that this node tracks' : 'this node tracks the connection'
     return {
       did: `${change.field} becomes ${change.after}`,

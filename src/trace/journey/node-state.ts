@@ -1,8 +1,8 @@
 /** What nodes remember of connections, from given tables and from the walk itself: conntrack's tuples, both ways. */
-import { parseIp, printIp } from '#base/ip'
+import { isSameIp, parseIp, printIp } from '#base/ip'
 import type { StateRow } from '#model/walk'
 import { type ConntrackEntry, type ConntrackTuple, printConntrackEntry } from '../conntrack-entry'
-import { answerOf, type Flight, isIcmp, packetProtocol } from './flight'
+import { answerOf, type Flight, isError, isIcmp, isSameSource, packetProtocol } from './flight'
 
 export type NodeEntry = {
   readonly node: string
@@ -11,7 +11,12 @@ export type NodeEntry = {
 }
 
 /** A tracked packet goes on as its connection's first one did, or back the way that one came. */
-export type Tracked = NodeEntry & { readonly isReply: boolean; readonly translated: Flight }
+export type Tracked = NodeEntry & {
+  readonly isReply: boolean
+  readonly translated: Flight
+  /** An error about the connection. */
+  readonly isRelated?: boolean
+}
 
 export type NodeState = ReadonlyMap<string, { readonly held: NodeEntry; readonly isReply: boolean }>
 
@@ -53,11 +58,27 @@ function flightOf(tuple: ConntrackTuple, like: Flight): Flight | undefined {
 
 export function findTracked(state: NodeState, node: string, flight: Flight): Tracked | undefined {
   if (state.size === 0) return undefined
+  if (isError(flight)) return findRelated(state, node, flight)
   const found = state.get(`${node} ${packetProtocol(flight)} ${keyOf(tupleOf(flight))}`)
   if (found === undefined) return undefined
   const { held, isReply } = found
   const other = flightOf(isReply ? held.entry.original : held.entry.reply, flight)
   return other === undefined ? undefined : { ...held, isReply, translated: answerOf(other) }
+}
+
+/**
+ * An error goes the way of what would answer the packet inside, and is translated as that would be; it goes to whoever sent that
+ * packet, or is nobody's (nf_conntrack_inet_error, nf_nat_icmp_reply_translation).
+ */
+function findRelated(state: NodeState, node: string, { about, ...flight }: Flight): Tracked | undefined {
+  if (about === undefined || !isSameIp(about.source, flight.destination)) return undefined
+  const like = answerOf(about)
+  const found = findTracked(state, node, like)
+  if (found === undefined) return undefined
+  const { translated } = found
+  const source = isSameSource(translated, like) ? flight.source : translated.source
+  const after = { ...flight, source, destination: translated.destination, about: answerOf(translated) }
+  return { ...found, isRelated: true, translated: after }
 }
 
 /** After a connection's first packet. */

@@ -10,11 +10,11 @@ import type { Party } from '../policy/party'
 import { classOf, partyOfIp } from '../policy/world'
 import { type Crossing, crossNode } from './cross-node'
 import { type Arrival, type Fate, judged } from './fate'
-import { destinationText, type Flight, sourceText, walkPacket } from './flight'
+import { destinationText, type Flight, isError, isIcmp, maybeFirst, sourceText, walkPacket } from './flight'
 import type { JourneyWorld } from './journey-world'
 import { judgePolicy } from './judge-policy'
 import { memoryOf, notedRows } from './memory'
-import { netfilterSteps } from './netfilter-steps'
+import { netfilterSteps, onTheWayIn } from './netfilter-steps'
 import { firstEntry, type NodeEntry, type NodeState } from './node-state'
 import { nodeAddress, type Place, placeOf } from './places'
 
@@ -114,13 +114,13 @@ function afterNode(walk: FlightWalk, standing: Standing, { crossing, isSplit }: 
     isSplit || share < 1 - 1e-9 ? steps.map((step) => ({ ...step, share })) : steps
   const hooks = netfilterSteps(world, node, { before: flight, crossing })
   const moved = { ...standing, share, steps: [...standing.steps, ...mark(hooks.before)] }
-  const isReplyTracked = crossing.tracked?.isReply === true
+  const isReplyTracked = crossing.tracked?.isReply === true || crossing.tracked?.isRelated === true
   if (crossing.kind !== 'delivered' || crossing.delivered === 'local') {
     const steps = [...moved.steps, ...mark(hooks.after)]
     if (crossing.kind !== 'delivered') return [stop({ ...moved, steps }, crossing.verdict())]
     return [atProcess(world, { ...keep(moved, crossing), steps }, { after: crossing.after, mark })]
   }
-  const moving = { ...flight, destination: crossing.after.destination, port: crossing.after.port }
+  const moving = onTheWayIn(flight, crossing.after)
   const routed = routingStep(world, node, { flight: moving })
   const steps = [...moved.steps, ...mark([routed.step])]
   const { sender } = standing
@@ -136,7 +136,10 @@ function keep(standing: Standing, { after, tracked, hops }: Crossing): Standing 
   const { node, flight } = standing
   return {
     ...standing,
-    entries: tracked === undefined ? [...standing.entries, firstEntry(node, flight, after)] : standing.entries,
+    entries:
+      tracked === undefined && maybeFirst(flight)
+        ? [...standing.entries, firstEntry(node, flight, after)]
+        : standing.entries,
     noted: [...standing.noted, ...notedRows(node, hops, flight)],
   }
 }
@@ -161,7 +164,7 @@ function atProcess(world: JourneyWorld, standing: Standing, { after, mark }: Pic
     const object = { kind: 'Pod', namespace: behind.meta.namespace, name: behind.meta.name }
     return stop(standing, judged('unknown', 'path.host-port', sentence, { object }))
   }
-  const sentence = `delivered to node ${node}: a process must listen on ${destinationText(after)}`
+  const sentence = `delivered to node ${node}${whoTakes(after)}`
   const step: WalkStep = {
     at: { node, hook: 'process' },
     did: 'delivered',
@@ -174,6 +177,13 @@ function atProcess(world: JourneyWorld, standing: Standing, { after, mark }: Pic
     arrival,
     target: destinationText(after),
   })
+}
+
+function whoTakes(flight: Flight): string {
+  if (!isIcmp(flight)) return `: a process must listen on ${destinationText(flight)}`
+  return flight.port === (flight.protocol === 'ICMP' ? 8 : 128)
+    ? ', whose kernel answers it'
+    : ', whose kernel takes it'
 }
 
 type Routed = { readonly step: WalkStep }
@@ -298,7 +308,7 @@ function intoPod(world: JourneyWorld, { standing, after, isReplyTracked, mark }:
     at: { node, device, hook: 'pod' },
     did: 'delivered',
     because: isReplyTracked
-      ? 'policies let the answers of a connection through'
+      ? `policies let ${isError(after) ? 'errors about' : 'the answers of'} a connection through`
       : `${device} has ${printIp(after.destination)}`,
     packet: walkPacket(after),
     object: { kind: 'Pod', namespace: pod.meta.namespace, name: pod.meta.name },
@@ -331,7 +341,7 @@ function lostAtService(standing: Standing, place: Extract<Place, { kind: 'servic
 }
 
 function outside(world: JourneyWorld, { standing, after, isReplyTracked, mark }: Leaving): Fate {
-  const masked = isReplyTracked ? undefined : assumedMasquerade(world, standing, after)
+  const masked = isReplyTracked || !maybeFirst(after) ? undefined : assumedMasquerade(world, standing, after)
   const sent = masked?.after ?? after
   const sentence = `leaves the cluster from node ${standing.node} as ${sourceText(sent)} to ${destinationText(sent)}`
   const step: WalkStep = {

@@ -4,7 +4,7 @@ import { isSameIp, parseIp, printIp } from '#base/ip'
 import { compareText, countOf } from '#base/text'
 import { keyOf } from '#model/meta'
 import type { Pod } from '#model/pod'
-import type { Leg, StateRow, Walk, WalkQuestion, WalkStep } from '#model/walk'
+import type { Leg, StateRow, Walk, WalkInner, WalkQuestion, WalkStep } from '#model/walk'
 import { staysWithSender } from '../own-address'
 import { isBroadcast, isMulticast } from '../world'
 import { type Arrival, type Fate, judged } from './fate'
@@ -45,8 +45,18 @@ export function walkJourney(world: JourneyWorld, question: WalkQuestion): Walk {
   }
 }
 
-function flightOf({ source, destination, protocol, sourcePort, port }: WalkQuestion): Flight {
-  return { protocol, source: source.ip, sourcePort, destination: destination.ip, port }
+function flightOf({ source, destination, protocol, sourcePort, port, icmpCode, about }: WalkQuestion): Flight {
+  return {
+    ...{ protocol, source: source.ip, sourcePort, destination: destination.ip, port },
+    ...(icmpCode !== undefined && { icmpCode }),
+    ...(about !== undefined && { about: innerFlight(about) }),
+  }
+}
+
+/** Of an echo its request. */
+function innerFlight(about: WalkInner): Flight {
+  const request = { ICMP: 8, ICMPv6: 128 }[about.protocol as string]
+  return request === undefined ? about : { ...about, port: request }
 }
 
 type Start =
