@@ -61,13 +61,14 @@ function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 }
 
-export function pin(bpf: Bpf, fd: number, path: string): void {
+/** `what` is for the sentence of a refusal. */
+export function pin(bpf: Bpf, fd: number, path: string, what = path): void {
   const text = Buffer.from(`${path}\0`)
   const result = bpf.call('pin', `pin ${path}`, (attributes) => {
     attributes.pointer(0, text)
     attributes.u32(8, fd)
   })
-  succeed(result, `pinning ${path}`)
+  succeed(result, `pinning ${what}`)
 }
 
 /** Takes the place of what was pinned there, without a moment in which nothing is. */

@@ -86,7 +86,6 @@ function findHeld(tools: InterfaceTools, link: NetworkInterface, namespace: bigi
 
 type LinkTools = Pick<InterfaceTools, 'bpf' | 'folders'>
 
-/** What is held by descriptor counts where its pin is gone. */
 function linkOf(
   { bpf, folders }: LinkTools,
   slot: number,
@@ -94,8 +93,23 @@ function linkOf(
   byDescriptor?: HeldAttachments,
 ): LinkInfo | undefined {
   const name = pinName(slot, hook)
-  const heldLink = byDescriptor?.links.get(name)
-  return withPin(bpf, join(folders.links, name), (fd) => readLink(bpf, fd)) ?? (heldLink && readLink(bpf, heldLink.fd))
+  return readHeld(bpf, join(folders.links, name), byDescriptor?.links.get(name), (fd) => readLink(bpf, fd))
+}
+
+/** What is held by descriptor counts where its pin is gone, or cannot be opened as on a bpffs that is read-only now. */
+function readHeld<T>(
+  bpf: Bpf,
+  path: string,
+  held: { readonly fd: number } | undefined,
+  read: (fd: number) => T,
+): T | undefined {
+  try {
+    const found = withPin(bpf, path, read)
+    if (found !== undefined) return found
+  } catch (error) {
+    if (held === undefined || !(error instanceof Failure)) throw error
+  }
+  return held && read(held.fd)
 }
 
 /** Those whose interface is there, in whatever namespace; none under `clsact`. */
@@ -250,12 +264,9 @@ export function isHooked(tools: InterfaceTools, held: HeldInterface, hook: Hook,
   // Another index than the row's is that of another namespace, which the interface was moved to.
   if (link !== undefined) return isLive(link)
   const name = pinName(held.slot, hook)
-  const id = programIdAt(bpf, join(folders.programs, name)) ?? byDescriptor?.programs.get(name)?.id
+  const heldProgram = byDescriptor?.programs.get(name)
+  const id = readHeld(bpf, join(folders.programs, name), heldProgram, (fd) => readProgramInfo(bpf, fd).id)
   return id !== undefined && whereItLives(bpf.native, held, (now) => hasFilter(now, hook, id)) === true
-}
-
-function programIdAt(bpf: Bpf, path: string): number | undefined {
-  return withPin(bpf, path, (fd) => readProgramInfo(bpf, fd).id)
 }
 
 type InterfaceRows = Pick<InterfaceTools, 'bpf'> & { readonly tables: Pick<Tables, 'interfaces'> }

@@ -29,7 +29,8 @@ export function prepareSnapshot({ bpf, folders }: SnapshotTools, place: Place, s
   try {
     update(bpf, map, zeroKey, printSnapshot(snapshot), 'fill snapshot')
     const { id } = readMapShape(bpf, map.fd)
-    pin(bpf, map.fd, join(folders.snapshots, pinNameOf(snapshot)))
+    // Each attempt has a name of its own, and a refusal that is the same is to be told once.
+    pin(bpf, map.fd, join(folders.snapshots, pinNameOf(snapshot)), `a snapshot in ${folders.snapshots}`)
     return { ...place, snapshot, map, mapId: id }
   } catch (error) {
     closeMap(map)

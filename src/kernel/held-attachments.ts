@@ -1,6 +1,7 @@
 /** Descriptors of what is attached: while they are open the programs stay, and can be pinned again, whatever becomes of the bpffs. */
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
+import { Failure } from '#base/failure'
 import type { Bpf } from './bpf-sys'
 import { listPins, openPin, pin } from './bpffs'
 import type { Folders } from './datapath-tables'
@@ -46,7 +47,7 @@ type Holding = { readonly kind: Kind; readonly slots: ReadonlySet<number> }
 function holdKind({ bpf, folders }: Tools, known: Map<string, Attachment>, { kind, slots }: Holding): void {
   const pinned = listPins(folders[kind.folder])
   for (const name of pinned) {
-    const fd = openPin(bpf, join(folders[kind.folder], name))
+    const fd = openAny(bpf, join(folders[kind.folder], name))
     if (fd === undefined) continue
     const before = known.get(name)
     // Whatever this descriptor becomes, one of both is let go of.
@@ -65,6 +66,16 @@ function holdKind({ bpf, folders }: Tools, known: Map<string, Attachment>, { kin
     if (pinned.includes(name) || (slots.has(Number(slot)) && kind.isInUse(bpf, fd))) continue
     closeSync(fd)
     known.delete(name)
+  }
+}
+
+/** What cannot be opened, as on a bpffs that is read-only now, stays held as it is. */
+function openAny(bpf: Bpf, path: string): number | undefined {
+  try {
+    return openPin(bpf, path)
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
   }
 }
 

@@ -39,18 +39,18 @@ type Here = {
 
 /** By the program on its hook: indexes repeat in every namespace. */
 function indexHere(tools: Tools, held: HeldInterface, { names, own, byDescriptor }: Here): number | undefined {
-  const [link] = liveLinks(tools, held.slot, byDescriptor)
+  const [link] = attempt(() => liveLinks(tools, held.slot, byDescriptor))
   if (link?.hook === undefined) return held.namespace === own ? held.index : undefined
   const { hook, interfaceIndex, programId } = link
   if (!names.has(interfaceIndex)) return undefined
-  return programsOn(tools, hook, interfaceIndex).includes(programId) ? interfaceIndex : undefined
+  return attempt(() => queryHook(tools.bpf, hook, interfaceIndex)).includes(programId) ? interfaceIndex : undefined
 }
 
-function programsOn({ bpf }: Tools, hook: Parameters<typeof queryHook>[1], index: number): readonly number[] {
+/** It may have gone since it was listed, and a bpffs that is read-only gives no links away. */
+function attempt<T>(read: () => readonly T[]): readonly T[] {
   try {
-    return queryHook(bpf, hook, index)
+    return read()
   } catch (error) {
-    // It went since it was listed.
     if (error instanceof Failure) return []
     throw error
   }

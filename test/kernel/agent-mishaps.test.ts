@@ -84,6 +84,39 @@ describeKernel('mishaps of an agent’s process', () => {
     },
   )
 
+  test('a bpffs that becomes read-only: what is bound decides on, statuses say why an edit is not in force, and it is made up for', async () => {
+    files.write(objects('m1', 20))
+    await start()
+    await until('it is told', () => generation() === 20, 10_000, agent.output)
+    mustRun(['mount', '-o', 'remount,ro', node.folder])
+    try {
+      files.write(objects('m1', 21, [rest]))
+      await until('it is told', () => files.entry('tenant/web')?.egress?.state === 'Failed', 5000, agent.output)
+      expect(files.entry('tenant/web')?.egress).toMatchObject({
+        policy: { generation: 20 },
+        message: expect.stringMatching(/generation 21 cannot be installed: .*read-only.*\(EROFS\)/),
+      })
+      expect(passes()).toBe(true)
+      // A second look, which any interface that goes sets off.
+      mustRun(['ip', '-n', node.host, 'link', 'add', 'gone0', 'type', 'veth', 'peer', 'gone1'])
+      mustRun(['ip', '-n', node.host, 'link', 'delete', 'gone0'])
+      const why = /"msg":"opening the pin .* read-only; mount the bpffs read-write \(EROFS\)"/
+      await until('it is logged', () => why.test(agent.output()), 7000, agent.output)
+      const entry = files.entry('tenant/web')
+      await new Promise((resolve) => setTimeout(resolve, 5500))
+      // Tried again, and told once.
+      expect(agent.output().match(/a step failed/g)).toHaveLength(2)
+      expect(files.entry('tenant/web')).toEqual(entry)
+      expect(agent.output()).not.toMatch(/reconciling failed|is gone/)
+      const words = ['policy', 'show', 'tenant/web', '--from', files.from, '--node', 'n1', '--bpffs', node.folder]
+      const shown = runCommand(inside(node.host, [process.execPath, '--import', 'tsx', 'src/cli/main.ts', ...words]))
+      expect(shown.output).toMatch(/snapshot {2}tenant\/ping, generation 20/)
+    } finally {
+      mustRun(['mount', '-o', 'remount,rw', node.folder])
+    }
+    await until('it is made up for', () => generation() === 21 && !passes(), 8000, agent.output)
+  })
+
   test('a folder of objects that is removed and put back takes nothing with it, and counts again at once', async () => {
     files.write(objects('m1', 3))
     await start()
