@@ -14,6 +14,7 @@ import { parseNftList } from '#compile/nftables/parse-list'
 import type { Ruleset as NftRuleset, Table } from '#compile/nftables/ruleset'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
+import { heapLimit } from '#sources/heap-limit'
 import { readText } from '#sources/read-text'
 import type { Io } from './io'
 import type { FromOptions } from './options'
@@ -87,7 +88,7 @@ export function refuseTooLarge(
   path: string,
   { size, heapPerCharacter }: { readonly size: number; readonly heapPerCharacter: number },
 ): void {
-  if (size * heapPerCharacter <= heapForInput()) return
+  if (size * heapPerCharacter <= heapLimit() - heapOfProgram) return
   const megabytes = Math.ceil(size / 1e6)
   const needed = Math.ceil((size * heapPerCharacter + heapOfProgram) / 1e6)
   throw new Failure(
@@ -98,15 +99,6 @@ export function refuseTooLarge(
 
 /** What the program itself takes, before it has read anything. */
 const heapOfProgram = getHeapStatistics().used_heap_size
-
-/**
- * What input may take of the heap. V8's limit counts its young generation too, which holds nothing for long: three
- * semi-spaces of 64 MiB since Node 24, of 16 before.
- */
-function heapForInput(): number {
-  const semiSpace = Number.parseInt(process.versions.node, 10) < 24 ? 16 : 64
-  return getHeapStatistics().heap_size_limit - 3 * semiSpace * 1024 * 1024 - heapOfProgram
-}
 
 function addSets(draft: Draft, text: string, path: string): void {
   const parsed = parseIpset(text, path)

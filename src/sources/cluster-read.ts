@@ -9,6 +9,7 @@ import { type Discovery, discoverKinds } from './cluster-discovery'
 import { type ClusterKind, kindsNamed, pluralOf, printResource } from './cluster-kinds'
 import { type ListScope, openPages, type Taking } from './cluster-list'
 import { openLogin } from './cluster-login'
+import { type Memory, watchMemory } from './cluster-memory'
 import { type ApiClient, ApiTrouble, openApiClient, type RequestLimits, usualLimits } from './cluster-request'
 import type { Trouble } from './cluster-trouble'
 import { sourceFinding } from './findings'
@@ -59,7 +60,8 @@ const tellMilliseconds = 500
 
 /** Tells how far the reading is also while nothing comes; not while a plugin may speak to its user. */
 async function telling<T>(client: ApiClient, progress: Progress, work: (count: Count) => Promise<T>): Promise<T> {
-  const count: Count = { objects: 0 }
+  const memory = watchMemory()
+  const count: Count = { objects: 0, memory }
   const timer = setInterval(() => {
     const { questions, pause } = client.waiting()
     if (questions > 0 || pause !== '') progress.tell(() => tellCount(client, count.objects))
@@ -68,10 +70,11 @@ async function telling<T>(client: ApiClient, progress: Progress, work: (count: C
     return await work(count)
   } finally {
     clearInterval(timer)
+    memory.close()
   }
 }
 
-type Count = { objects: number }
+type Count = { objects: number; readonly memory: Memory }
 
 type Beside = { readonly progress: Progress; readonly beside: readonly ObjectSource[] }
 
@@ -117,6 +120,7 @@ async function readLists(
       take: (objects) => {
         for (const object of objects) builder.add(object)
         count.objects += objects.length
+        count.memory.check(client.context, count.objects)
         progress.tell(() => tellCount(client, count.objects))
       },
       restart: () => {
