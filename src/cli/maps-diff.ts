@@ -1,8 +1,9 @@
 /** `portolan maps diff`: what a real node's maps hold, against what the objects imply. */
+import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import { Failure } from '#base/failure'
-import { type Finding, printFinding, type Severity } from '#base/finding'
-import { countOf } from '#base/text'
+import { type Finding, printFinding, printOrigin, type Severity } from '#base/finding'
+import { countOf, listOf } from '#base/text'
 import { type DumpFile, parseDump } from '#compile/cilium/parse-dump'
 import type { Cluster } from '#model/cluster'
 import { listFolder } from '#sources/list-folder'
@@ -50,10 +51,7 @@ async function runDiff(io: Io, options: DiffOptions): Promise<ExitCode> {
   const states = files.filter(isStateDump)
   const dump = parseDump(files.filter((file) => !states.includes(file)))
   if (dump.maps.length + states.length === 0) {
-    throw new Failure(
-      'input.unreadable',
-      `${options.dump.join(', ')} holds no map of Cilium's; it should hold the output of cilium-dbg bpf … list, or of bpftool map dump in files named after their maps`,
-    )
+    throw new Failure('input.unreadable', noMap(options.dump, files, dump.findings))
   }
   const { maps, findings, compared } = diffMaps(input.cluster, dump.maps, {
     node,
@@ -63,9 +61,24 @@ async function runDiff(io: Io, options: DiffOptions): Promise<ExitCode> {
     ...(options.device !== undefined && { devices: options.device }),
   })
   printFindings(io, [...input.findings, ...maps.findings, ...dump.findings])
+  const isWhole = dump.maps.every(({ isCut, unread = 0 }) => !isCut && unread === 0)
   const sorted = [...findings].sort((a, b) => rank[a.severity] - rank[b.severity])
-  io.out(options.output === 'json' ? `${JSON.stringify(sorted, undefined, 2)}\n` : printText(sorted, compared))
+  io.out(
+    options.output === 'json' ? `${JSON.stringify(sorted, undefined, 2)}\n` : printText(sorted, { compared, isWhole }),
+  )
   return sorted.some(({ severity }) => severity !== 'info') ? 1 : 0
+}
+
+function noMap(paths: readonly string[], files: readonly DumpFile[], findings: readonly Finding[]): string {
+  const cut = findings.find(({ code }) => code === 'maps.dump-cut')?.origin
+  const names = files.map(({ file }) => basename(file))
+  const what =
+    cut !== undefined
+      ? `: ${printOrigin(cut)} ends in the middle, before the first whole row`
+      : names.length === 0
+        ? ': it is empty'
+        : ` in ${listOf(names, 3)}`
+  return `${paths.join(', ')} holds no map of Cilium's${what}; it should hold the output of cilium-dbg bpf … list, or of bpftool map dump in files named after their maps`
 }
 
 async function readDumps(
@@ -103,7 +116,11 @@ async function readDump(io: Io, file: string, isFolder: boolean): Promise<string
   }
 }
 
-function printText(findings: readonly Finding[], compared: number): string {
-  const summary = `${countOf(compared, 'map')} of the dump compared: ${findings.length === 0 ? 'all as the objects imply' : countOf(findings.length, 'difference')}\n`
+type Compared = { readonly compared: number; readonly isWhole: boolean }
+
+function printText(findings: readonly Finding[], { compared, isWhole }: Compared): string {
+  const how = isWhole ? '' : ' as far as they can be read'
+  const what = findings.length === 0 ? 'all as the objects imply' : countOf(findings.length, 'difference')
+  const summary = `${countOf(compared, 'map')} of the dump compared${how}: ${what}\n`
   return `${findings.map((finding) => `${printFinding(finding)}\n`).join('')}${summary}`
 }

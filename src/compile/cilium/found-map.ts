@@ -40,6 +40,8 @@ export type FoundMap = {
   readonly rows: readonly FoundRow[]
   /** The end is missing, so that what is not in it may be in the map. */
   readonly isCut: boolean
+  /** Rows that cannot be read: what is not in it may be one of them. */
+  readonly unread?: number
   readonly origin: Origin
   /** The release that lays it out so, where it tells. */
   readonly era?: string

@@ -114,6 +114,7 @@ export function parseTable({ file, lines, firstLine, isCut, endpoint }: TableTex
       kind,
       rows,
       isCut,
+      unread: bad.length,
       origin: { file, line: firstLine + at },
       ...(endpoint !== undefined && { endpoint }),
       ...eraOf(lines[at + 1]),

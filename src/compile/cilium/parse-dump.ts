@@ -12,7 +12,14 @@ import { parseRawText, type RawRows } from './raw-rows'
 export type DumpFile = { readonly file: string; readonly text: string; readonly isPart?: boolean }
 export type DumpParse = { readonly maps: readonly FoundMap[]; readonly findings: readonly Finding[] }
 
-type Raw = { readonly name: string; readonly rows: readonly RawRow[]; readonly isCut: boolean; readonly file: string }
+type Raw = {
+  readonly name: string
+  readonly rows: readonly RawRow[]
+  /** Rows that are no bytes. */
+  readonly unread: number
+  readonly isCut: boolean
+  readonly file: string
+}
 type Draft = { readonly maps: FoundMap[]; readonly raws: Raw[]; readonly findings: Finding[] }
 
 /** Maps of bytes are translated once all are read, as slots name backends of another map. */
@@ -32,7 +39,7 @@ export function parseDump(files: readonly DumpFile[]): DumpParse {
 }
 
 function addRaw(
-  { name, rows, isCut, file }: Raw,
+  { name, rows, unread, isCut, file }: Raw,
   backends: ReadonlyMap<number, string>,
   { maps, findings }: Draft,
 ): void {
@@ -46,7 +53,7 @@ function addRaw(
     const message = `${countOf(bad.length, 'row')} of ${name} ${bad.length === 1 ? 'has' : 'have'} sizes that no known version has`
     findings.push(mapsFinding('maps.dump-bad-row', { message, origin: bad[0]?.origin ?? { file } }))
   }
-  maps.push({ ...map, isCut, origin: { file } })
+  maps.push({ ...map, isCut, unread: unread + bad.length, origin: { file } })
 }
 
 /** False for what no command that is compared prints. */
@@ -101,7 +108,7 @@ function parseJsonText(file: string, text: string, { maps, raws, findings }: Dra
   const dump: JsonDump | undefined = parseDumpJson(value, { file, isCut, ...(endpoint !== undefined && { endpoint }) })
   if (dump === undefined) return /^\[\s*\]$|^\{\s*\}$/.test(text)
   if (dump.kind === 'maps') maps.push(...dump.maps)
-  else raws.push({ name: mapNameOf(file) ?? 'the map', rows: dump.rows, isCut, file })
+  else raws.push({ name: mapNameOf(file) ?? 'the map', rows: dump.rows, unread: 0, isCut, file })
   return true
 }
 
@@ -172,7 +179,7 @@ function tellLines(file: string, bad: readonly number[], { findings }: Draft): v
 function addBytes(file: string, { rows, badLines, isCut }: RawRows, draft: Draft): boolean {
   tellLines(file, badLines, draft)
   if (isCut) draft.findings.push(cutShort({ file }))
-  draft.raws.push({ name: mapNameOf(file) ?? 'the map', rows, isCut, file })
+  draft.raws.push({ name: mapNameOf(file) ?? 'the map', rows, unread: badLines.length, isCut, file })
   return true
 }
 

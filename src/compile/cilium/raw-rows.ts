@@ -11,7 +11,8 @@ export type RawRows = {
 /** Undefined for text that is none; `firstLine` is where it begins in its file. */
 export function parseRawText(file: string, text: string, firstLine = 1): RawRows | undefined {
   // bpftool ends with their number, so that a dump without it is cut short.
-  const isWhole = /^Found \d+ elements?$/m.test(text)
+  const told = /^Found (\d+) elements?$/m.exec(text)?.[1]
+  const isWhole = told !== undefined
   if (!isWhole && !/^key:/m.test(text)) return undefined
   const rows: RawRow[] = []
   const badLines: number[] = []
@@ -23,7 +24,7 @@ export function parseRawText(file: string, text: string, firstLine = 1): RawRows
     else if (part.startsWith('key:')) badLines.push(line)
     line += part.split('\n').length - 1
   }
-  return { rows, badLines, isCut: !isWhole }
+  return { rows, badLines, isCut: !isWhole || rows.length + badLines.length < Number(told) }
 }
 
 /** Short rows stand in one line, long ones below `key:` and `value:`. */

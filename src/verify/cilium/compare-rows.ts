@@ -1,5 +1,5 @@
 /** Two sets of rows by key: findings for what one has and the other has not, and for fields that differ. */
-import { type Finding, printRef } from '#base/finding'
+import type { Finding } from '#base/finding'
 import { compareText, listOf } from '#base/text'
 import type { FoundMap, FoundRow } from '#compile/cilium/found-map'
 import type { RowSource } from '#compile/cilium/map-source'
@@ -85,7 +85,7 @@ function compareFields(
         : name === 'identity'
           ? 'maps-diff.wrong-identity'
           : (codes?.differs ?? 'maps-diff.row-differs')
-    const message = `${key} of ${title} has ${name} ${there}, where ${describeSource(row.source)} implies ${wanted}`
+    const message = `${key} of ${title} has ${name} ${there}, where ${wanted} is implied${byNote(row.source)}`
     return [diffFinding(code, { message, ...placeOf(row.source), origin: found.origin })]
   })
 }
@@ -137,16 +137,17 @@ function missingRow(
 ): Finding {
   const told = fieldText(row.fields)
   return diffFinding(comparison.codes?.missing ?? 'maps-diff.row-missing', {
-    message: `${key} is missing from ${comparison.title}${told === '' ? '' : ` (${told})`}; ${describeSource(row.source)} implies it`,
+    message: `${key} is missing from ${comparison.title}${told === '' ? '' : ` (${told})`}${byNote(row.source)}`,
     ...placeOf(row.source),
     origin: map.origin,
+    ...hintOf(map),
   })
 }
 
 function staleRow({ key, fields, origin }: FoundRow, { title, codes }: Comparison): Finding {
   const told = fieldText(fields)
   return diffFinding(codes?.stale ?? 'maps-diff.row-stale', {
-    message: `${key} stands in ${title}${told === '' ? '' : ` (${told})`}, and nothing in the objects implies it`,
+    message: `${key} stands in ${title}${told === '' ? '' : ` (${told})`}, and nothing implies it`,
     origin,
   })
 }
@@ -159,9 +160,14 @@ function fieldText(fields: ExpectedRow['fields']): string {
     .join(', ')
 }
 
-function describeSource({ object, path, note }: RowSource): string {
-  if (object === undefined) return note ?? 'the agent itself'
-  return [printRef(object), path].filter((part) => part !== undefined && part !== '').join(' ')
+function hintOf({ unread = 0 }: FoundMap): Pick<Finding, 'hint'> {
+  if (unread === 0) return {}
+  return { hint: `unless it is ${unread === 1 ? 'the row that' : `one of the ${unread} rows that`} cannot be read` }
+}
+
+/** An object stands before the message; what no object implies is told behind it. */
+function byNote({ object, note }: RowSource): string {
+  return object === undefined ? ` (${note ?? 'by the agent itself'})` : ''
 }
 
 function placeOf({ object, path }: RowSource): Pick<Finding, 'object' | 'path'> {

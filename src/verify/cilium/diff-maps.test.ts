@@ -109,7 +109,7 @@ function changed(name: string, edit: (text: string) => string, print = printMapT
 test('a row that is gone is missing, with the object that implies it', () => {
   const { findings, texts } = changed('cilium_ipcache_v2', (text) => text.replace(/^10\.244\.2\.30.*\n/m, ''))
   expect(texts).toEqual([
-    'maps-diff.row-missing: 10.244.2.30/32 is missing from the ipcache (identity 1003, node 192.168.1.11); Pod business/c status.podIPs[0] implies it',
+    'maps-diff.row-missing: 10.244.2.30/32 is missing from the ipcache (identity 1003, node 192.168.1.11)',
   ])
   expect(findings[0]?.object).toEqual({ kind: 'Pod', namespace: 'business', name: 'c' })
 })
@@ -121,8 +121,8 @@ test('an address behind another node, and one with another identity', () => {
       .replace(/(10\.244\.1\.20\/32 +identity=)\d+/, '$19999'),
   )
   expect(texts).toEqual([
-    'maps-diff.wrong-identity: 10.244.1.20/32 of the ipcache has identity 9999, where Pod business/b status.podIPs[0] implies 1002',
-    'maps-diff.wrong-node: 10.244.2.30/32 of the ipcache has node 192.168.1.20, where Pod business/c status.podIPs[0] implies 192.168.1.11',
+    'maps-diff.wrong-identity: 10.244.1.20/32 of the ipcache has identity 9999, where 1002 is implied',
+    'maps-diff.wrong-node: 10.244.2.30/32 of the ipcache has node 192.168.1.20, where 192.168.1.11 is implied',
   ])
 })
 
@@ -132,7 +132,7 @@ test('a row that nothing implies is stale', () => {
     (text) => `${text}10.244.2.99/32      identity=1003 encryptkey=0 tunnelendpoint=192.168.1.11 flags=hastunnel\n`,
   )
   expect(texts).toEqual([
-    'maps-diff.row-stale: 10.244.2.99/32 stands in the ipcache (identity 1003, node 192.168.1.11), and nothing in the objects implies it',
+    'maps-diff.row-stale: 10.244.2.99/32 stands in the ipcache (identity 1003, node 192.168.1.11), and nothing implies it',
   ])
 })
 
@@ -334,4 +334,35 @@ test('a sysdump’s folder: its files by the names that cilium-bugtool gives the
     ['backends', 'ipcache', 'lxc', ...policies.map(() => 'policy'), 'services'].sort(),
   )
   expect(reading.map(({ message }) => message)).toEqual(['1 file of the folder is no dump that is compared, this one'])
+})
+
+test('what is missing beside rows that cannot be read may be one of them', () => {
+  const raw = changed(
+    'cilium_ipcache_v2',
+    (text) => text.replace(/^(key: .*) 0a f4 01 14/m, '$1 zz f4 01 14'),
+    printMapRaw,
+  )
+  expect(raw.findings.map(({ code, hint }) => [code, hint])).toContainEqual([
+    'maps-diff.row-missing',
+    'unless it is the row that cannot be read',
+  ])
+  const short = changed('cilium_ipcache_v2', (text) => text.replace(/ [0-9a-f]{2}$/gm, ''), printMapRaw)
+  expect(short.findings[0]?.hint).toMatch(/^unless it is one of the \d+ rows that cannot be read$/)
+})
+
+test('where bpftool counts more rows than stand there the dump is cut, and nothing is called missing', () => {
+  const { texts } = changed('cilium_ipcache_v2', (text) => text.replace(/^key: .*\n/m, ''), printMapRaw)
+  expect(texts).toEqual([])
+})
+
+test('a dump of another node is told for one', () => {
+  const found = changed('cilium_ipcache_v2', (text) =>
+    text
+      .replaceAll('identity=1 ', 'identity=6 ')
+      .replace('192.168.1.11/32     identity=6', '192.168.1.11/32     identity=1'),
+  )
+  const told = found.findings.filter(({ code }) => code === 'maps-diff.other-node')
+  expect(told.map(({ message, hint }) => [message, hint])).toEqual([
+    ['the host’s addresses in this dump are those of node-b, and it is compared with node-a', 'add --node node-b'],
+  ])
 })

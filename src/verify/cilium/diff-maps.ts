@@ -6,6 +6,7 @@ import { type NodeMaps, nodeMaps } from '#compile/cilium/node-maps'
 import { nodeWorld, type WorldOptions } from '#compile/cilium/node-world'
 import type { DumpFile } from '#compile/cilium/parse-dump'
 import type { Cluster } from '#model/cluster'
+import { nodeIps } from '#model/node'
 import { type Comparison, compareRows } from './compare-rows'
 import { compareAffinity, compareMaglev, type NodeNumbers, readNumbers } from './diff-numbered'
 import { diffState } from './diff-state'
@@ -32,6 +33,7 @@ export function diffMaps(
   const maps = nodeMaps(cluster, { ...options, learned })
   const numbers = readNumbers(found)
   const findings = [
+    ...found.flatMap((map) => tellOtherNode(cluster, map, options.node)),
     ...found.flatMap((map) => [...compareMap(maps, map, numbers), ...tellPressure(maps, map), ...tellEra(maps, map)]),
     ...states.flatMap((file) => diffState(maps, file, numbers)),
   ]
@@ -91,6 +93,23 @@ function unusedIdentities({ world }: NodeMaps, map: FoundMap): readonly Finding[
   if (unused.length === 0) return []
   const message = `${countOf(unused.length, 'identity', 'identities')} no pod of the input has: ${listOf(unused.map(({ key }) => key))}`
   return [diffFinding('maps-diff.identity-unused', { message, origin: unused[0]?.origin ?? map.origin })]
+}
+
+/** Rows of the host are the node's own: a wrong `--node` is told before all that differs for it. */
+function tellOtherNode({ nodes, ciliumNodes }: Cluster, map: FoundMap, node: string): readonly Finding[] {
+  if (map.kind !== 'ipcache') return []
+  const owners = new Map([
+    ...[...nodes.values()].flatMap((one) => nodeIps(one).map((ip) => [ip, one.meta.name] as const)),
+    ...[...ciliumNodes.values()].flatMap(({ addresses, meta }) =>
+      addresses.map(({ address }) => [address, meta.name] as const),
+    ),
+  ])
+  const hosts = map.rows.filter(({ fields }) => fields.identity === '1')
+  const names = new Set(hosts.flatMap(({ key }) => owners.get(key.replace(/\/\d+$/, '')) ?? []))
+  const [other, second] = names
+  if (other === undefined || second !== undefined || names.has(node)) return []
+  const message = `the host’s addresses in this dump are those of ${other}, and it is compared with ${node}`
+  return [diffFinding('maps-diff.other-node', { message, origin: map.origin, hint: `add --node ${other}` })]
 }
 
 function tellEra({ settings }: NodeMaps, { era, origin }: FoundMap): readonly Finding[] {

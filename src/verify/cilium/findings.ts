@@ -81,6 +81,10 @@ export const mapsDiffFindings = {
     meaning: 'Rows of a dump of connections or translations cannot be read; the others are compared.',
   },
   'maps-diff.map-pressure': { severity: 'warning', meaning: 'A map of the node is nearly full.' },
+  'maps-diff.other-node': {
+    severity: 'error',
+    meaning: 'The host’s addresses in a dump are those of another node than the one that it is compared with.',
+  },
   'maps-diff.other-version': {
     severity: 'warning',
     meaning: 'A dump is laid out as another version of Cilium than the one asked for does.',
