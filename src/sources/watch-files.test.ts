@@ -50,6 +50,29 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 const quiet = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100))
 
+test.each([1, 50])(
+  'others that write beside the files every %i ms keep neither a change from being read nor what is wrong from being told',
+  async (milliseconds) => {
+    mkdirSync(join(folder, 'objects'))
+    put('objects/a.yaml', policies('one'))
+    open('objects')
+    await until(() => names().join() === 'one')
+    const noise = setInterval(() => put('noise', 'x'), milliseconds)
+    try {
+      put('objects/a.yaml', policies('one', 'two'))
+      const start = performance.now()
+      await until(() => names().join() === 'one,two')
+      expect(performance.now() - start).toBeLessThan(1500)
+      put('objects/b.json', '{"kind":')
+      await until(() => told.length > 0)
+      expect(performance.now() - start).toBeLessThan(4000)
+      expect(told).toEqual([expect.stringMatching(/b\.json is not used: /)])
+    } finally {
+      clearInterval(noise)
+    }
+  },
+)
+
 test('a folder is read at first and after each change: written, added, deleted, and in folders below it', async () => {
   put('a.yaml', policies('one'))
   mkdirSync(join(folder, 'below'))

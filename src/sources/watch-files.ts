@@ -8,6 +8,7 @@ import { buildCluster } from '#manifests/build-cluster'
 import { parseManifestText } from '#manifests/parse-text'
 import type { RawObject } from '#manifests/text/raw-object'
 import { listFolder } from './list-folder'
+import { quietTimer } from './quiet-timer'
 import { kindOfPath, progressOf, type ReadOptions, readPath } from './read-text'
 import { watchFolders } from './watch-folders'
 import type { Watch, WatchHandlers, WatchObjects } from './watch-source'
@@ -34,6 +35,9 @@ type Known = {
   readonly trouble?: string
 }
 
+/** What stands at a place and is not used; `dueAt` by the clock of `performance`. */
+type Trouble = { readonly sentence: string; readonly dueAt: number; isTold: boolean }
+
 const usualQuietMs = 10
 /** What is being written may be unreadable for a moment: only what stays so is told. */
 const patienceMs = 500
@@ -47,19 +51,17 @@ export function watchFiles(paths: readonly string[], options: FileWatchOptions =
 
 function startWatch(paths: readonly string[], options: FileWatchOptions, handlers: WatchHandlers): Watch {
   const known = new Map<string, Known>()
-  const told = new Map<string, string>()
-  let timer: NodeJS.Timeout | undefined
+  const troubled = new Map<string, Trouble>()
   let patience: NodeJS.Timeout | undefined
   let scanning: Promise<void> | undefined
   let isAgain = false
   let isFirst = true
   let isClosed = false
+  const timer = quietTimer(start)
   const folders = watchFolders(() => schedule(options.quietMs ?? usualQuietMs))
 
   function schedule(ms: number): void {
-    if (isClosed) return
-    clearTimeout(timer)
-    timer = setTimeout(start, ms)
+    if (!isClosed) timer.wake(ms)
   }
 
   function start(): void {
@@ -105,21 +107,26 @@ function startWatch(paths: readonly string[], options: FileWatchOptions, handler
     return mostBytes - used
   }
 
-  /** At the second look, but for the first reading of all, which nobody was writing to. */
+  /** Once it has stayed a while, but for the first reading of all, which nobody was writing to. */
   function tellTroubles(troubles: ReadonlyMap<string, string>): void {
-    clearTimeout(patience)
-    const isNews = [...troubles].some(([place, trouble]) => told.get(place) !== trouble)
-    for (const place of told.keys()) if (!troubles.has(place)) told.delete(place)
-    if (!isNews) return
-    const tell = (): void => {
-      for (const [place, trouble] of troubles) {
-        if (told.get(place) === trouble) continue
-        told.set(place, trouble)
-        handlers.tell(trouble)
-      }
+    for (const [place, { sentence }] of troubled) if (troubles.get(place) !== sentence) troubled.delete(place)
+    const dueAt = performance.now() + (isFirst ? 0 : patienceMs)
+    for (const [place, sentence] of troubles) {
+      if (!troubled.has(place)) troubled.set(place, { sentence, dueAt, isTold: false })
     }
-    if (isFirst) tell()
-    else patience = setTimeout(tell, patienceMs)
+    tellDue()
+  }
+
+  function tellDue(): void {
+    clearTimeout(patience)
+    const now = performance.now()
+    const untold = [...troubled.values()].filter(({ isTold }) => !isTold)
+    for (const trouble of untold.filter(({ dueAt }) => dueAt <= now)) {
+      trouble.isTold = true
+      handlers.tell(trouble.sentence)
+    }
+    const later = untold.filter(({ isTold }) => !isTold).map(({ dueAt }) => dueAt)
+    if (later.length > 0) patience = setTimeout(tellDue, Math.min(...later) - now)
   }
 
   start()
@@ -127,7 +134,7 @@ function startWatch(paths: readonly string[], options: FileWatchOptions, handler
     refresh: () => schedule(0),
     close() {
       isClosed = true
-      clearTimeout(timer)
+      timer.close()
       clearTimeout(patience)
       folders.close()
     },

@@ -1,6 +1,7 @@
 /** One file of settings, read again when it changes; what cannot be read any more counts on as it was read last. */
 import { resolve } from 'node:path'
 import { Failure } from '#base/failure'
+import { quietTimer } from './quiet-timer'
 import { readText } from './read-text'
 import { watchFolders } from './watch-folders'
 import type { Watch } from './watch-source'
@@ -17,13 +18,12 @@ const quietMs = 20
 
 export function watchText(path: string, { take, tell }: TextHandlers): Watch {
   let known: string | undefined
-  let timer: NodeJS.Timeout | undefined
   let isClosed = false
+  const timer = quietTimer(() => void look())
   const folders = watchFolders(() => schedule(quietMs))
 
   function schedule(ms: number): void {
-    clearTimeout(timer)
-    if (!isClosed) timer = setTimeout(() => void look(), ms)
+    if (!isClosed) timer.wake(ms)
   }
 
   async function look(): Promise<void> {
@@ -46,7 +46,7 @@ export function watchText(path: string, { take, tell }: TextHandlers): Watch {
     refresh: () => schedule(0),
     close() {
       isClosed = true
-      clearTimeout(timer)
+      timer.close()
       folders.close()
     },
   }
