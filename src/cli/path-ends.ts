@@ -167,6 +167,10 @@ function holderOf(cluster: Cluster, ip: Ip): Named {
   const node = [...cluster.nodes.values()].find((one) => nodeIps(one).includes(text))
   if (node !== undefined) return { name: text, ips: [ip], node: node.meta.name, isByName: false }
   const pod = [...cluster.pods.values()].find((one) => one.podIPs.includes(text) && !hasEnded(one))
+  const router = [...cluster.ciliumNodes.values()].find(({ addresses }) =>
+    addresses.some(({ address }) => address === text),
+  )
+  if (router !== undefined) return { name: text, ips: [ip], node: router.meta.name, isByName: false }
   if (pod === undefined) return { name: text, ips: [ip], isByName: false }
   return { name: text, ips: [ip], pod, isByName: false, ...(pod.nodeName !== undefined && { node: pod.nodeName }) }
 }

@@ -142,3 +142,10 @@ test('nobody answers an error', async () => {
   expect(out).toContain('nobody answers ICMP type 3: --reply has nothing to walk')
   expect(out).not.toContain('the answer back')
 })
+
+test('the address of a node’s router is the node’s: its packets come through the tunnel', async () => {
+  const { out } = await path('10.244.2.1', 'business/b:8080')
+  expect(out).toContain('encapsulated')
+  expect(out).toContain('from remote-node (identity 6)')
+  expect(out).not.toContain('outside the cluster')
+})

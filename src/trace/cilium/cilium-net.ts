@@ -12,6 +12,7 @@ import type { CiliumOptions } from '#compile/policy/cilium-options'
 import type { Cluster } from '#model/cluster'
 import type { EndpointSlice } from '#model/endpoint-slice'
 import { keyOf } from '#model/meta'
+import { localEntry } from '../local-entry'
 import { assumeRouters } from './assumed-routers'
 import { pathFinding } from './findings'
 import { type NodeTables, nodeTables } from './node-tables'
@@ -30,6 +31,8 @@ export type CiliumNet = {
   readonly nodeOfAddress: (ip: Ip) => string | undefined
   /** The node of a pod's address, by its range and then by the pod itself. */
   readonly nodeOfPod: (ip: Ip) => string | undefined
+  /** Where a load balancer brings in what is for a Service’s address whose traffic stays local. */
+  readonly entryOf: (ip: Ip) => string | undefined
   readonly router: (name: string, family: Family) => Ip | undefined
   /** A router's address that no object tells. */
   readonly isAssumed: (ip: Ip) => boolean
@@ -85,6 +88,14 @@ export function prepareCilium(cluster: Cluster, { slices, cilium, devices = new 
     isLoaded: (name) => known.has(name),
     nodeOfAddress: (ip) => holders.get(printIp(ip)) ?? gatewayOf(cluster, node, ip),
     nodeOfPod: podNodes(cluster),
+    entryOf: (ip) => {
+      const text = printIp(ip)
+      const services = [...cluster.services.values()].filter(
+        ({ externalIPs, loadBalancerIngress }) =>
+          externalIPs.includes(text) || loadBalancerIngress.some((one) => one.ip === text),
+      )
+      return services.map((service) => localEntry(service, slices, nodeNames)).find((name) => name !== undefined)
+    },
     router: (name, family) => ofType(name, 'CiliumInternalIP', family),
     isAssumed: routers.isAssumed,
     internalIp: (name, family) => ofType(name, 'InternalIP', family),

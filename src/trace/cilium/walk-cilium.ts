@@ -163,7 +163,8 @@ function noNode(draft: Draft, name: string | undefined): Next {
 function enter(draft: Draft): Next {
   const { net, question } = draft
   const holder = net.nodeOfAddress(question.destination.ip) ?? net.nodeOfPod(question.destination.ip)
-  const name = question.entryNode ?? holder ?? net.nodeNames[0]
+  const local = net.entryOf(question.destination.ip)
+  const name = question.entryNode ?? holder ?? local ?? net.nodeNames[0]
   const node = name === undefined ? undefined : net.node(name)
   if (node === undefined) return noNode(draft, name ?? 'at which it comes in')
   const why =
@@ -171,7 +172,9 @@ function enter(draft: Draft): Next {
       ? 'as is asked'
       : holder !== undefined
         ? `which ${printIp(question.destination.ip)} is routed to`
-        : 'the first by name, as nothing tells where the network brings the address; name another one with --node'
+        : local !== undefined
+          ? 'where an endpoint is, as its traffic stays local and the load balancer asks for the health of nodes; name another one with --node'
+          : 'the first by name, as nothing tells where the network brings the address; name another one with --node'
   tell(draft, { hook: 'wire' }, [`comes in at ${node.name}`, why])
   return { kind: 'from-netdev', node }
 }

@@ -347,3 +347,29 @@ test('where chance sends some connections to another fate, the verdict says whic
   ])
   expect(walk.after.some(({ node }) => node === 'node-b')).toBe(false)
 })
+
+test('without --node a load balancer brings in what stays local where an endpoint is', () => {
+  const lb = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'business', name: 'lb' },
+    spec: {
+      type: 'LoadBalancer',
+      clusterIP: '10.96.0.77',
+      externalTrafficPolicy: 'Local',
+      selector: { app: 'server', ver: 'v2' },
+      ports: [{ port: 80, targetPort: 8080, nodePort: 30077 }],
+    },
+    status: { loadBalancer: { ingress: [{ ip: '198.18.0.9' }] } },
+  }
+  const { walk } = preparePath([lb])
+  const found = walk('198.51.100.7', '198.18.0.9:80')
+  expect([found.walk.request.steps[0]?.did, found.end]).toEqual([
+    'comes in at node-b',
+    '198.51.100.7:43210 → 10.244.2.30:8080',
+  ])
+  expect(found.said('asks for the health of nodes')).toBeDefined()
+  expect(walk('198.51.100.7', '198.18.0.9:80', { entryNode: 'node-a' }).walk.request.drop?.number).toBe(158)
+  const spread = preparePath([{ ...lb, spec: { ...lb.spec, externalTrafficPolicy: 'Cluster' } }])
+  expect(spread.walk('198.51.100.7', '198.18.0.9:80').walk.request.steps[0]?.did).toBe('comes in at node-a')
+})

@@ -5,6 +5,7 @@ import { compareText, countOf } from '#base/text'
 import { keyOf } from '#model/meta'
 import type { Pod } from '#model/pod'
 import type { Leg, StateRow, Walk, WalkInner, WalkQuestion, WalkStep } from '#model/walk'
+import { localEntry } from '../local-entry'
 import { staysWithSender } from '../own-address'
 import { isBroadcast, isMulticast } from '../world'
 import { type Arrival, type Fate, judged } from './fate'
@@ -163,17 +164,9 @@ function nodeOfPlace(place: Place): string | undefined {
   return place.kind === 'service' || place.kind === 'outside' ? undefined : place.node
 }
 
-/** A load balancer that asks for the health of nodes sends to those with endpoints where traffic stays local. */
 function firstFor({ setting: { cluster, slices } }: JourneyWorld, place: Place): string | undefined {
   const nodes = [...cluster.nodes.keys()].sort(compareText)
-  if (place.kind !== 'service' || place.service.externalTrafficPolicy !== 'Local') return nodes[0]
-  const { namespace, name } = place.service.meta
-  const holders = new Set(
-    slices
-      .filter(({ meta }) => meta.namespace === namespace && meta.labels['kubernetes.io/service-name'] === name)
-      .flatMap(({ endpoints }) => endpoints.flatMap(({ nodeName }) => nodeName ?? [])),
-  )
-  return nodes.find((node) => holders.has(node)) ?? nodes[0]
+  return (place.kind === 'service' ? localEntry(place.service, slices, nodes) : undefined) ?? nodes[0]
 }
 
 type Answering = {
