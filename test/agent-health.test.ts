@@ -15,17 +15,27 @@ afterEach(() => world.stop())
 const objects = [attachment('web', { device: 'eth1' }), binding('web', { egress: 'ping' }), policy('ping')]
 const trouble = (): string | undefined => world.agent().trouble()
 
-test('while the datapath cannot be opened it says why, and is well again when it can', async () => {
+test.each([
+  [new Failure('kernel.exhausted', 'there is not enough memory'), 'there is not enough memory'],
+  [
+    Object.assign(new Error('EMFILE: too many open files, scandir'), {
+      code: 'EMFILE',
+      errno: -24,
+      syscall: 'scandir',
+    }),
+    expect.stringMatching(/EMFILE: too many open files, scandir; .*raise its limit \(LimitNOFILE, ulimit -n\)/),
+  ],
+])('while the datapath cannot be opened it says why, and is well again when it can', async (refusal, why) => {
   let isAway = true
   await world.set(objects)
   await world.start({
     mode: 'enforce',
     open: () => {
-      if (isAway) throw new Failure('kernel.exhausted', 'there is not enough memory')
+      if (isAway) throw refusal
       return world.kernel.open()
     },
   })
-  expect(trouble()).toBe('the datapath cannot be opened: there is not enough memory')
+  expect(trouble()?.replace('the datapath cannot be opened: ', '')).toEqual(why)
   isAway = false
   await world.advance(60)
   expect(trouble()).toBeUndefined()
@@ -56,8 +66,9 @@ test('so it is with a whole pass', async () => {
     }),
   })
   expect(trouble()).toBeUndefined()
-  await world.advance(5)
+  await world.advance(60)
   expect(trouble()).toBe('reconciling keeps failing: the interfaces cannot be listed')
+  expect(world.logged.filter((line) => /the interfaces cannot be listed/.test(line))).toHaveLength(1)
   isBroken = false
   await world.advance(5)
   expect(trouble()).toBeUndefined()

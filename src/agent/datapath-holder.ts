@@ -3,6 +3,7 @@ import { Failure } from '#base/failure'
 import type { NodeMode } from '#enforce/node-view'
 import type { AgentDatapath } from './agent-datapath'
 import type { AgentOptions } from './agent-options'
+import { sentenceOfTrouble } from './system-error'
 
 export type DatapathHolder = {
   readonly datapath: () => AgentDatapath | undefined
@@ -41,8 +42,9 @@ export function openHolder({ open, mode, pathMark, modeWithout, clock, log }: Op
       datapath = opened
       log.info({ mode: opened.mode(), interfaces: opened.interfaces().length }, 'the datapath is open')
     } catch (error) {
-      if (!(error instanceof Failure) || error.code === 'kernel.in-use') throw error
-      const message = `the datapath cannot be opened: ${error.message}`
+      const known = sentenceOfTrouble(error)
+      if (known === undefined || (error instanceof Failure && error.code === 'kernel.in-use')) throw error
+      const message = `the datapath cannot be opened: ${known}`
       if (message !== why) log.error(message)
       why = message
       without = mode === 'audit' || mode === 'enforce' ? 'unsupported' : (mode ?? modeWithout())

@@ -89,8 +89,8 @@ export function reconcile(facts: PassFacts): Pass {
 function restorePins({ memory, isResync, looksForGone, log }: PassFacts, datapath: AgentDatapath): void {
   const before = memory.lostPins
   const { pins, takenOver, trouble } = datapath.restorePins(isResync || looksForGone || before !== undefined)
-  memory.lostPins = trouble
-  if (trouble !== undefined && trouble !== before) log.error(trouble)
+  memory.lostPins = trouble?.why
+  if (trouble !== undefined && trouble.why !== before) log.error(trouble.why)
   if (trouble === undefined && before !== undefined) log.info('everything is pinned again')
   if (pins > 0) log.warn({ pins }, 'pins that were gone are made again, of what is held')
   if (takenOver > 0) log.warn('interfaces of another datapath in the same folder are taken over; its mode is not')

@@ -1,5 +1,4 @@
 /** The node's loop: reconciles at once when something changes, again every five minutes, and sooner where something is not ready. */
-import { Failure } from '#base/failure'
 import { type Finding, printFinding } from '#base/finding'
 import type { NodeView } from '#enforce/node-view'
 import type { NodePlan } from '#enforce/plan-node'
@@ -14,6 +13,7 @@ import { keepPathPrefixes } from './path-prefix-keeper'
 import { newMemory, reconcile } from './reconcile'
 import { openReporter } from './report-status'
 import { guardStatuses } from './status-guard'
+import { sentenceOfTrouble } from './system-error'
 
 export type RunningAgent = {
   readonly view: () => NodeView
@@ -143,18 +143,16 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
   /** What is not pinned goes with this process: the last moment to make it good. */
   function lastPins(): string | undefined {
-    const trouble = attemptPins()
-    return (
-      trouble &&
-      `${trouble}; the agent ends before that, and programs that TCX links hold go with it: their interfaces are open until they are attached again`
-    )
-  }
-
-  function attemptPins(): string | undefined {
     try {
-      return holder.datapath()?.restorePins(true).trouble
+      const trouble = holder.datapath()?.restorePins(true).trouble
+      if (trouble === undefined) return undefined
+      const { why, isHeldAlone } = trouble
+      return isHeldAlone
+        ? `${why}; the agent ends before that, and programs that TCX links hold go with it: their interfaces are open until they are attached again`
+        : `${why}; the agent ends, and the pins of its programs are there, so that what is bound stays`
     } catch (error) {
-      return error instanceof Error ? error.message : String(error)
+      const why = sentenceOfTrouble(error) ?? String(error)
+      return `whether everything is pinned cannot be looked at: ${why}; what is not pinned goes with the agent, and an interface of which the next one says that it is not attached is open: attach it again`
     }
   }
 
@@ -204,11 +202,6 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 }
 
-/** Of the machine, and no bug: files, memory or rights that it has not. */
-function isSystemError(error: unknown): boolean {
-  return error instanceof Error && 'errno' in error && 'syscall' in error
-}
-
 type Loop = {
   readonly wake: () => void
   readonly settled: () => Promise<void>
@@ -252,13 +245,15 @@ function openLoop(clock: AgentClock, log: AgentLog, pass: () => Promise<number>)
     try {
       const next = await pass()
       failuresInARow = 0
+      failure = ''
       return next
     } catch (error) {
       failuresInARow += 1
-      failure = error instanceof Error ? error.message : String(error)
+      const known = sentenceOfTrouble(error)
       // One thing that nobody thought of must not end the service of all the rest.
-      const isKnown = error instanceof Failure || isSystemError(error)
-      log.error({ err: error }, isKnown ? 'reconciling failed' : 'reconciling failed: this is a bug of Portolan')
+      if (known === undefined) log.error({ err: error }, 'reconciling failed: this is a bug of Portolan')
+      else if (known !== failure) log.error(`reconciling failed: ${known}`)
+      failure = known ?? String(error)
       return clock.now() + retryMs
     }
   }

@@ -18,8 +18,14 @@ export type Restored = {
   readonly pins: number
   /** How many datapaths that others had made in the place were taken over; their modes are not. */
   readonly takenOver: number
-  /** Why they cannot all be made now, and what to do; undefined where everything is pinned. */
-  readonly trouble?: string
+  readonly trouble?: PinTrouble
+}
+
+export type PinTrouble = {
+  /** Why they cannot all be made now, and what to do. */
+  readonly why: string
+  /** Links are held by this process alone: they go with it. */
+  readonly isHeldAlone: boolean
 }
 
 export type RestoreTools = {
@@ -46,9 +52,16 @@ export function restorePins(tools: RestoreTools): Restored {
     for (const aside of asides) takeOver({ bpf: tools.bpf, attach: tools.attach }, foldersAt(aside))
     return { pins, takenOver: asides.length }
   } catch (error) {
-    if (error instanceof Failure) return { pins: 0, takenOver: 0, trouble: error.message }
-    throw error
+    if (!(error instanceof Failure)) throw error
+    return { pins: 0, takenOver: 0, trouble: { why: error.message, isHeldAlone: isHeldAlone(tools) } }
   }
+}
+
+/** A bpffs that is read-only takes no new pins, and has those that there are. */
+function isHeldAlone({ place, folders, attachments }: RestoreTools): boolean {
+  if (!place.isHere()) return true
+  const pinned = listPins(folders.links)
+  return [...attachments.links.keys()].some((name) => !pinned.includes(name))
 }
 
 function putAside({ bpf, folders: { root, tables: place }, tables }: RestoreTools): void {

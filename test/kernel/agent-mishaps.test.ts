@@ -117,6 +117,19 @@ describeKernel('mishaps of an agent’s process', () => {
     await until('it is made up for', () => generation() === 21 && !passes(), 8000, agent.output)
   })
 
+  test('one that ends while its bpffs is read-only does not say that anything opens, and nothing does', async () => {
+    files.write(objects('m1', 30, [rest]))
+    await start()
+    await until('it is told', () => generation() === 30, 10_000, agent.output)
+    mustRun(['mount', '-o', 'remount,ro', node.folder])
+    agent.child.kill('SIGTERM')
+    expect(await agent.ended).toBe(0)
+    mustRun(['mount', '-o', 'remount,rw', node.folder])
+    expect(agent.output()).toMatch(/read-only; .*; the agent ends, and the pins of its programs are there/)
+    expect(agent.output()).not.toMatch(/are open/)
+    expect(passes()).toBe(false)
+  })
+
   test('a folder of objects that is removed and put back takes nothing with it, and counts again at once', async () => {
     files.write(objects('m1', 3))
     await start()
