@@ -124,8 +124,8 @@ with chunk as (
   ${edgeBatchSql(`(
     select m.pod_end, m.pod_namespace, m.pod_name, m.direction, m.protocol, m.own_port, m.peer_port, m.decision, side.end_id as peer_end,
       side.seen, side.hits
-    from moved m cross join lateral (values (m.old_end, m.first_seen, -m.hits), (m.old_end, m.last_seen, 0),
-      (m.peer_end, m.first_seen, m.hits), (m.peer_end, m.last_seen, 0)) side(end_id, seen, hits)
+    from moved m cross join lateral (values (m.old_end, m.first_seen, -m.hits), (m.peer_end, m.first_seen, m.hits),
+      (m.peer_end, m.last_seen, 0)) side(end_id, seen, hits)
     where m.old_end is not null and m.old_end <> m.peer_end
   ) s`)}
 )

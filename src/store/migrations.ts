@@ -375,6 +375,8 @@ const edgesByBatch = [
   ]
     .map((column) => `alter column ${column} set storage external`)
     .join(', ')}`,
+  // A broker of before may still run: what it is writing and taking there ends first.
+  'lock table edge_deltas',
   `insert into edge_batches (sightings, has_strangers, seen, hits, pod_ends, pod_namespaces, pod_names, peer_ends, are_ingress,
       protocols, ports, decisions)
     select count(*), bool_or(pod_end is null), array_agg(s.seen), array_agg(s.hits), array_agg(pod_end), array_agg(pod_namespace),

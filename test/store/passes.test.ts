@@ -79,6 +79,14 @@ describeStores('deduplication', (opened) => {
     expect(await allFlows(store)).toHaveLength(1)
   })
 
+  test('a text that is too long in the capitals that it is stored in is refused: it would not fit into the key of an edge', async () => {
+    const { store } = opened()
+    const [short, long] = ['\u0390'.repeat(100), '\u0390'.repeat(500)]
+    const rows = [egress('10.0.1.1', noon, { decision: long }), egress('10.0.1.1', noon, { protocol: short })]
+    expect(await ingest(store, rows)).toMatchObject({ stored: 1, bad: [{ index: 0, field: 'decision' }] })
+    expect((await allFlows(store))[0]?.protocol).toBe(short.toUpperCase())
+  })
+
   test('a value that only the database finds wrong spoils its own row alone', async () => {
     const { engine, store } = opened()
     await engine.query({ text: `alter table flows add constraint no_port_666 check (peer_port <> 666)` })

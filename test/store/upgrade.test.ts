@@ -1,5 +1,5 @@
 /** Opening a database that an older version left: columns are added, old rows stay as they were. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { printInstant } from '#flows/instant'
 import { openEmbedded } from '#store/embedded-engine'
 import { migrate } from '#store/migrate'
@@ -63,17 +63,47 @@ test('no backfill: the old row names nobody, embedded', async () => {
   await engine.close()
 })
 
-describePostgres('no backfill, PostgreSQL', (opened) => {
-  test('the old row names nobody', async () => {
+describePostgres('an upgrade of PostgreSQL', (opened) => {
+  const makeDatabase = async (name: string): Promise<Opened> => {
     const { engine, postgres } = opened()
-    await engine.query({ text: 'create database older' })
-    const older = openPostgres({
-      database: postgres?.url('older') ?? '',
-      poolSize: 2,
+    await engine.query({ text: `create database ${name}` })
+    return openPostgres({
+      database: postgres?.url(name) ?? '',
+      poolSize: 3,
       batchConnections: 1,
       statementTimeoutMillis: 0,
     })
+  }
+
+  test('no backfill: the old row names nobody', async () => {
+    const older = await makeDatabase('older')
     await upgrade(older)
     await older.close()
+  })
+
+  test('what a broker of before is writing and taking meanwhile is neither lost nor counted twice', async () => {
+    const older = await makeDatabase('shared')
+    await migrate(older, '08-long-offenders')
+    const write = (hour: number): string =>
+      `insert into edge_deltas (day, hour, pod_end, peer_end, is_ingress, protocol, port, decision, hits, first_seen, last_seen)
+        values ('2026-07-23', ${hour}, 2, 1, true, 'TCP', 443, 'ALLOW', 1, '2026-07-23 0${hour}:20Z', '2026-07-23 0${hour}:20Z')`
+    await older.query({ text: write(8) })
+    let upgraded: Promise<unknown> = Promise.resolve()
+    await older.transaction(async (session) => {
+      await session.query({ text: 'delete from edge_deltas' })
+      await session.query({ text: write(9) })
+      upgraded = migrate(older)
+      await vi.waitFor(async () => {
+        const { rows } = await older.query({ text: 'select from pg_locks where not granted' })
+        expect(rows).toHaveLength(1)
+      })
+    })
+    await upgraded
+    const store = storeOf(older, [], undefined)
+    await store.passes.foldEdges(noon)
+    expect(await edgesOf(store)).toEqual([
+      ['internet', 'private-network', 1, '2026-07-23T09:20:00Z', '2026-07-23T09:20:00Z'],
+    ])
+    await store.close()
   })
 })
