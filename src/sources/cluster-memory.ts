@@ -1,5 +1,5 @@
 /** Whether what is read still fits: V8 ends the program without a word to its user when the heap is full. */
-import { constants, PerformanceObserver } from 'node:perf_hooks'
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { Failure } from '#base/failure'
 import { countOf } from '#base/text'
@@ -19,8 +19,7 @@ export function watchMemory(): Memory {
   const limit = heapLimit()
   let held = 0
   const observer = new PerformanceObserver((list) => {
-    const isCleared = list.getEntries().some(({ detail }) => kindOf(detail) === constants.NODE_PERFORMANCE_GC_MAJOR)
-    if (isCleared) held = getHeapStatistics().used_heap_size
+    if (list.getEntries().some(isMajor)) held = getHeapStatistics().used_heap_size
   })
   observer.observe({ entryTypes: ['gc'] })
   return {
@@ -36,6 +35,9 @@ export function watchMemory(): Memory {
   }
 }
 
-function kindOf(detail: unknown): unknown {
-  return typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined
+/** `detail` is Node's own addition, which its types have for observers of functions alone. */
+function isMajor(entry: PerformanceEntry & { readonly detail?: unknown }): boolean {
+  const { detail } = entry
+  const kind = typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined
+  return kind === constants.NODE_PERFORMANCE_GC_MAJOR
 }

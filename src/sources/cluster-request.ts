@@ -214,7 +214,8 @@ function limitTime(asked: ClientRequest, { limits, isProxied, late }: TimeLimits
     start(limits.totalMilliseconds, 'the answer did not end')
     clearTimeout(proxied)
     const isSecure = socket instanceof TLSSocket
-    if (!socket.connecting && !(isSecure && socket.getProtocol() === null)) return
+    const isGreeting = isSecure && socket.getFinished() === undefined
+    if (!socket.connecting && !isGreeting) return
     const connecting = connect()
     socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(connecting))
   })
