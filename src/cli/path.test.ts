@@ -149,3 +149,20 @@ test('the address of a node’s router is the node’s: its packets come through
   expect(out).toContain('from remote-node (identity 6)')
   expect(out).not.toContain('outside the cluster')
 })
+
+test('a state of a node in another case, and one of the kernel’s, are told for what they are', async () => {
+  const wrong = await path('business/a', 'business/b:8080', '--state', 'NODE-A=samples/path/node-a.nat')
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('no Node is named "NODE-A"')])
+  const kernel = await path('business/a', 'business/b:8080', '--state', 'node-a=samples/path/node-a.conntrack')
+  expect(kernel.err).toContain('such tables are printed by cilium-dbg bpf ct list global and bpf nat list')
+})
+
+test('-o hubble has the code of an error, and its name', async () => {
+  const { out } = await path(...error, '--about', 'tcp,192.168.1.10:34567,8.8.8.8:443', ...state, '-o', 'hubble')
+  const rows = out
+    .trim()
+    .split('\n')
+    .map((row) => JSON.parse(row).flow)
+  expect(rows.map(({ l4 }) => l4.ICMPv4)).toEqual(rows.map(() => ({ type: 3, code: 3 })))
+  expect(rows[0].Summary).toBe('ICMPv4 DestinationUnreachable(Port)')
+})

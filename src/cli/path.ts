@@ -240,7 +240,7 @@ function endsOf(
 async function readStates(io: Io, cluster: Cluster, paths: readonly string[]): Promise<readonly GivenState[]> {
   const states: GivenState[] = []
   for (const path of paths) {
-    const [, node, own] = /^([a-z0-9.-]+)=(.+)$/.exec(path) ?? []
+    const [, node, own] = /^([a-z0-9.-]+)=(.+)$/i.exec(path) ?? []
     requireNode(cluster, node, '--state')
     const file = own ?? path
     const text = await readText(file, { stdin: io.stdin, say: (sentence) => io.err(`${sentence}\n`) })

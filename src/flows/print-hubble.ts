@@ -1,6 +1,7 @@
 /** A walk as the flows that Hubble would print of it: one for each verdict of policy, each point that traces it, and its drop. */
 import { parseEndpoint, printIp } from '#base/ip'
 import type { Leg, Walk, WalkStep } from '#model/walk'
+import { icmpSummary } from './icmp-summary'
 import { hubbleDropName } from './recorded-flow-hubble'
 
 /** Whom an address belongs to, as flow.proto's Endpoint tells it. */
@@ -225,11 +226,21 @@ function endOf(text: string): { readonly ip: string; readonly port?: number } | 
   return end === undefined ? undefined : { ip: printIp(end.ip), ...(end.port !== undefined && { port: end.port }) }
 }
 
+type Icmp = { readonly name: 'ICMPv4' | 'ICMPv6'; readonly type: number; readonly code: number }
+
+/** Of `ICMP type 3 code 3`; without a code type 3 says that fragmentation is needed. */
+function icmpOf(text: string, isReply: boolean): Icmp {
+  const [protocol = ''] = text.split(' ')
+  const type = Number(/type (\d+)/.exec(text)?.[1] ?? echoType(protocol, isReply))
+  const code = Number(/ code (\d+)/.exec(text)?.[1] ?? (protocol === 'ICMP' && type === 3 ? 4 : 0))
+  return { name: protocol === 'ICMP' ? 'ICMPv4' : 'ICMPv6', type, code }
+}
+
 function layer4({ packet }: WalkStep, isReply: boolean): Readonly<Record<string, unknown>> {
   const [protocol = ''] = packet.protocol.split(' ')
   if (protocol.startsWith('ICMP')) {
-    const type = Number(/type (\d+)/.exec(packet.protocol)?.[1] ?? echoType(protocol, isReply))
-    return { [protocol === 'ICMP' ? 'ICMPv4' : 'ICMPv6']: type === 0 ? {} : { type } }
+    const { name, type, code } = icmpOf(packet.protocol, isReply)
+    return { [name]: { ...(type !== 0 && { type }), ...(code !== 0 && { code }) } }
   }
   const ports = {
     source_port: endOf(packet.source)?.port,
@@ -246,7 +257,7 @@ function echoType(protocol: string, isReply: boolean): number {
 
 function summaryOf(protocol: string, isReply: boolean): string {
   if (protocol === 'TCP') return isReply ? 'TCP Flags: SYN, ACK' : 'TCP Flags: SYN'
-  return protocol.startsWith('ICMP')
-    ? `${protocol.startsWith('ICMPv6') ? 'ICMPv6' : 'ICMPv4'} ${isReply ? 'EchoReply' : 'EchoRequest'}`
-    : protocol
+  if (!protocol.startsWith('ICMP')) return protocol
+  const { name, ...kind } = icmpOf(protocol, isReply)
+  return icmpSummary(name, kind)
 }

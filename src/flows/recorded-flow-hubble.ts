@@ -25,6 +25,7 @@ export type RecordedFlow = {
   readonly sourcePort: number
   /** Of ICMP the type. */
   readonly port: number
+  readonly icmpCode?: number
   readonly direction?: 'INGRESS' | 'EGRESS'
   /** Absent where Hubble does not know: of drops, and before connection tracking is asked. */
   readonly isReply?: boolean
@@ -113,18 +114,19 @@ function endOf(flow: Row, side: 'source' | 'destination'): RecordedEnd | undefin
   }
 }
 
-function layer4(flow: Row): Pick<RecordedFlow, 'protocol' | 'sourcePort' | 'port'> | undefined {
+function layer4(flow: Row): Pick<RecordedFlow, 'protocol' | 'sourcePort' | 'port' | 'icmpCode'> | undefined {
   const l4 = rowIn(flow, 'l4') ?? {}
   for (const protocol of ['TCP', 'UDP', 'SCTP'] as const) {
     const ports = rowIn(l4, protocol)
     const port = numberIn(ports, 'destination_port')
     if (port !== undefined) return { protocol, sourcePort: numberIn(ports, 'source_port') ?? 0, port }
   }
-  // Zero is left out where it is the value: an echo reply has no type.
+  // Zero is left out where it is the value: an echo reply has no type, and most have no code.
   const [icmp4, icmp6] = [rowIn(l4, 'ICMPv4'), rowIn(l4, 'ICMPv6')]
-  if (icmp4 !== undefined) return { protocol: 'ICMP', sourcePort: 0, port: numberIn(icmp4, 'type') ?? 0 }
-  if (icmp6 !== undefined) return { protocol: 'ICMPv6', sourcePort: 0, port: numberIn(icmp6, 'type') ?? 0 }
-  return undefined
+  const icmp = icmp4 ?? icmp6
+  if (icmp === undefined) return undefined
+  const [port, icmpCode] = [numberIn(icmp, 'type') ?? 0, numberIn(icmp, 'code') ?? 0]
+  return { protocol: icmp4 === undefined ? 'ICMPv6' : 'ICMP', sourcePort: 0, port, icmpCode }
 }
 
 function numberIn(row: Row | undefined, key: string): number | undefined {

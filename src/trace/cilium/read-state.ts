@@ -30,6 +30,7 @@ function readText(state: CiliumState, { node, isTold, file, text }: Asked): read
     raw?.map((row) => ({ node, row })) ??
     (parsed === undefined ? text.split('\n').map((line) => ({ node, row: line })) : rowsOfJson(parsed, node))
   let bad = 0
+  let good = 0
   let isUsual = false
   for (const row of rows) {
     if (typeof row.row === 'string' && row.row.trim() === '') continue
@@ -41,12 +42,14 @@ function readText(state: CiliumState, { node, isTold, file, text }: Asked): read
         : isRawRow(row.row)
           ? readBytes(of, file, row.row)
           : readRecord(of, row.row)
+    if (isRead) good++
     if (!isRead) bad++
     else if (!own && !isTold) isUsual = true
   }
   if (bad > 0) {
     const message = `${countOf(bad, 'row')} of it cannot be read, and ${bad === 1 ? 'is' : 'are'} passed over`
-    findings.push(pathFinding('path.state-unread', { message, origin: { file } }))
+    const hint = 'such tables are printed by cilium-dbg bpf ct list global and bpf nat list'
+    findings.push(pathFinding('path.state-unread', { message, origin: { file }, ...(good === 0 && { hint }) }))
   }
   if (isUsual) {
     const message = `it does not say whose rows they are; they are taken to be those of ${node}`

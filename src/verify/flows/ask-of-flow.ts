@@ -11,7 +11,7 @@ export function askOfFlow(cluster: Cluster, flow: RecordedFlow): WalkQuestion | 
   const source = endOf(cluster, flow.source)
   const destination = endOf(cluster, flow.destination)
   if (source === undefined || destination === undefined) return undefined
-  const { protocol, isReply, sourcePort, port, node } = flow
+  const { protocol, isReply, sourcePort, port, icmpCode, node } = flow
   const isIcmp = protocol === 'ICMP' || protocol === 'ICMPv6'
   const isTurned = isReply === true && !isIcmp
   const [from, to] = isReply ? [destination, source] : [source, destination]
@@ -21,12 +21,18 @@ export function askOfFlow(cluster: Cluster, flow: RecordedFlow): WalkQuestion | 
     protocol,
     sourcePort: isTurned ? port : sourcePort,
     port: isIcmp && isReply ? requestType(port) : isTurned ? sourcePort : port,
+    ...(icmpCode !== undefined && isError(flow) && { icmpCode }),
     isReplyWanted: isReply === true,
     ...(from.pod === undefined &&
       from.node === undefined &&
       node !== undefined &&
       cluster.nodes.has(node) && { entryNode: node }),
   }
+}
+
+/** Of ICMP what is about another packet, which no record tells. */
+export function isError({ protocol, port }: Pick<RecordedFlow, 'protocol' | 'port'>): boolean {
+  return protocol === 'ICMP' ? [3, 11, 12].includes(port) : protocol === 'ICMPv6' && port < 128
 }
 
 function requestType(type: number): number {

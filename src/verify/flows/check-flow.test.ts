@@ -139,6 +139,38 @@ describe('a recorded packet against the objects', () => {
     expect(check).toEqual({ agrees: true, computed: 'DROPPED POLICY_DENIED', findings: [] })
   })
 
+  const errorOf = (type: number, code: number, more: Raw): string =>
+    line('a', 'b', { l4: { ICMPv4: { type, code } }, ...more })
+
+  test('an error that fares otherwise is open, as the record does not tell what it is about', () => {
+    const net = netOf([p2])
+    const passed = seen(net, errorOf(3, 3, { verdict: 'FORWARDED', trace_observation_point: 'TO_ENDPOINT' }))
+    expect([passed.check.computed, passed.check.findings.map(({ code }) => code)]).toEqual([
+      'unknown',
+      ['flow-check.open'],
+    ])
+    const dropped = seen(net, errorOf(11, 0, { verdict: 'DROPPED', drop_reason_desc: 'POLICY_DENIED' }))
+    expect([dropped.check.agrees, dropped.check.computed]).toEqual([true, 'DROPPED POLICY_DENIED'])
+  })
+
+  test('a code of ICMP is read, printed and named: only fragmentation needed passes every policy', () => {
+    const net = netOf([p2])
+    const needed = seen(net, errorOf(3, 4, { verdict: 'FORWARDED', trace_observation_point: 'TO_ENDPOINT' }))
+    expect([needed.check.agrees, needed.walk.request.verdict.kind]).toEqual([true, 'allowed'])
+    const port = seen(net, errorOf(3, 3, { verdict: 'DROPPED', drop_reason_desc: 'POLICY_DENIED' }))
+    expect(port.check.agrees).toBe(true)
+    expect(port.rows.at(-1)?.flow).toMatchObject({
+      l4: { ICMPv4: { type: 3, code: 3 } },
+      Summary: 'ICMPv4 DestinationUnreachable(Port)',
+    })
+    const unreachable = seen(net, errorOf(3, 0, { verdict: 'DROPPED', drop_reason_desc: 'POLICY_DENIED' }))
+    expect(unreachable.rows.at(-1)?.flow).toMatchObject({
+      l4: { ICMPv4: { type: 3 } },
+      Summary: 'ICMPv4 DestinationUnreachable(Net)',
+    })
+    expect(unreachable.check.agrees).toBe(true)
+  })
+
   test('a drop that the objects do not imply is told, with the place in the file', () => {
     const { check } = seen(netOf([]), line('c', 'b', denied))
     expect(check.agrees).toBe(false)

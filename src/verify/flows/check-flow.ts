@@ -5,6 +5,7 @@ import { listOf } from '#base/text'
 import type { HubbleRow } from '#flows/print-hubble'
 import type { RecordedEnd, RecordedFlow } from '#flows/recorded-flow-hubble'
 import type { Walk } from '#model/walk'
+import { isError } from './ask-of-flow'
 import { type FlowCheckCode, flowCheckFinding } from './findings'
 
 export type FlowCheck = {
@@ -33,11 +34,19 @@ export function checkFlow(
   const tell: Tell = (code, message, hint) => [
     flowCheckFinding(code, { message, origin: { file, line: flow.line }, ...(hint !== undefined && { hint }) }),
   ]
-  const verdict = verdictFindings(flow, { own, drop, leg, computed }, tell)
+  const found = verdictFindings(flow, { own, drop, leg, computed }, tell)
   const ends = endFindings(flow, own, tell)
-  const agrees = verdict.length === 0
+  if (found.length > 0 && computed !== 'unknown' && isError(flow)) {
+    const sentence = `an error of ICMP is judged by the connection that it is about, which the record does not tell; as one about none it is ${computed} here`
+    return {
+      agrees: false,
+      computed: 'unknown',
+      findings: [...tell('flow-check.open', `${packetText(flow)}: ${sentence}`), ...ends],
+    }
+  }
+  const agrees = found.length === 0
   const isOnItsWay = agrees && drop !== undefined && flow.verdict !== 'DROPPED' && flow.verdict !== 'ERROR'
-  return { agrees, computed: isOnItsWay ? `FORWARDED, later ${computed}` : computed, findings: [...verdict, ...ends] }
+  return { agrees, computed: isOnItsWay ? `FORWARDED, later ${computed}` : computed, findings: [...found, ...ends] }
 }
 
 type Tell = (code: FlowCheckCode, message: string, hint?: string) => readonly Finding[]
