@@ -1,8 +1,8 @@
 /** Which kinds each command reads from a live cluster: no more than its answer rests on. */
 
 /**
- * `ConfigMap/NAME` is one object of a kind that may hold anything. Without what is needed there is no answer: it is unknown. What helps is told when it cannot be read, and the answer is
- * given without it.
+ * `ConfigMap/NAME` is one object of a kind that may hold anything. Without what is needed the answer is unknown; what
+ * helps is told when it cannot be read, and the answer is given without it.
  */
 export type KindNeeds = { readonly needed: readonly string[]; readonly helpful: readonly string[] }
 

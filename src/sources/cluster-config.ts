@@ -1,7 +1,7 @@
 /** Which cluster is meant: the kubeconfigs found as kubectl finds them, merged, and the context chosen in them. */
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
-import { loadAll } from 'js-yaml'
+import { CORE_SCHEMA, loadAll, mergeTag } from 'js-yaml'
 import { Failure } from '#base/failure'
 import { listOf, plainText } from '#base/text'
 import { isRecord, type RawRecord } from '#manifests/text/raw-object'
@@ -97,13 +97,17 @@ async function readConfig(path: string): Promise<ConfigFile> {
   return { path, fields }
 }
 
-/**
- * As kubectl reads YAML (sigs.k8s.io/yaml): of several documents the first, of a key that stands twice the later. The
- * parser's own message quotes lines, which may hold a token.
- */
+const kubectlSchema = CORE_SCHEMA.withTags(mergeTag)
+
+/** As kubectl reads YAML (sigs.k8s.io/yaml): of several documents the first, of a key that stands twice the later. */
+export function parseAsKubectl(text: string): unknown {
+  return loadAll(text, null, { json: true, schema: kubectlSchema })[0]
+}
+
+/** The parser's own message quotes lines, which may hold a token. */
 function parseConfig(text: string, path: string): unknown {
   try {
-    return loadAll(text, null, { json: true })[0]
+    return parseAsKubectl(text)
   } catch (error) {
     const line = lineOf(error)
     throw badConfig(path, `it is no YAML${line === undefined ? '' : `: line ${line} cannot be read`}`)

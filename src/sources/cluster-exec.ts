@@ -4,7 +4,7 @@ import { isAbsolute, join } from 'node:path'
 import { Failure } from '#base/failure'
 import { plainText } from '#base/text'
 import { isRecord, type RawRecord } from '#manifests/text/raw-object'
-import { type ConfigEntry, type Environment, flagAt, textAt } from './cluster-config'
+import { type ConfigEntry, type Environment, flagAt, parseAsKubectl, textAt } from './cluster-config'
 import { openPluginWords } from './cluster-exec-words'
 import { codeOf } from './system-error'
 
@@ -176,7 +176,7 @@ function notStarted(plugin: ExecPlugin, error: Error): Failure {
 }
 
 function readCredential(plugin: ExecPlugin, output: string): Credential {
-  const value = parseJson(output)
+  const value = parseOutput(output)
   const status = isRecord(value) && value.kind === 'ExecCredential' && isRecord(value.status) ? value.status : undefined
   if (!isRecord(value) || status === undefined) {
     throw refused(plugin, 'printed no ExecCredential with a status', 'run it by hand to see what it prints')
@@ -189,22 +189,25 @@ function readCredential(plugin: ExecPlugin, output: string): Credential {
       'write the version that it speaks into exec.apiVersion',
     )
   }
-  const { token, clientCertificateData: certificate, clientKeyData: key, expirationTimestamp: expiry } = status
-  if (typeof token !== 'string' && (typeof certificate !== 'string' || typeof key !== 'string')) {
+  const { expirationTimestamp: expiry } = status
+  const [token, certificate, key] = ['token', 'clientCertificateData', 'clientKeyData'].map((name) =>
+    typeof status[name] === 'string' && status[name] !== '' ? status[name] : undefined,
+  )
+  if (token === undefined && (certificate === undefined || key === undefined)) {
     throw refused(plugin, 'printed neither a token nor a certificate with its key', 'log in with it again')
   }
   const time = typeof expiry === 'string' ? Date.parse(expiry) : Number.NaN
   return {
-    ...(typeof token === 'string' && { token: token.trim() }),
-    ...(typeof certificate === 'string' && typeof key === 'string' && { certificate, key }),
+    ...(token !== undefined && { token: token.trim() }),
+    ...(certificate !== undefined && key !== undefined && { certificate, key }),
     expires: Number.isNaN(time) ? Number.MAX_VALUE : time,
   }
 }
 
-/** The parser's own message quotes the text, which holds a token. */
-function parseJson(text: string): unknown {
+/** JSON, or YAML, which client-go decodes as well. The parser's own message quotes the text, which holds a token. */
+function parseOutput(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseAsKubectl(text)
   } catch {
     return undefined
   }

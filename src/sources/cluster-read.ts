@@ -1,8 +1,9 @@
 /** A cluster as its API server has it: the kinds asked for, given to the parser that reads files, and what cannot be read. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Finding } from '#base/finding'
+import type { Finding, Parsed } from '#base/finding'
 import { countOf, listOf } from '#base/text'
 import { type ClusterBuilder, openBuilder } from '#manifests/build-cluster'
+import type { RawObject } from '#manifests/text/raw-object'
 import type { Cluster } from '#model/cluster'
 import type { ChosenCluster, Environment } from './cluster-config'
 import { type Discovery, discoverKinds } from './cluster-discovery'
@@ -34,7 +35,7 @@ export type ClusterReadOptions = {
   readonly say: (sentence: string) => void
   readonly limits?: RequestLimits
   readonly sleep?: (milliseconds: number, signal: AbortSignal) => Promise<void>
-  /** Objects that count beside those of the cluster, and before them. */
+  /** Objects that count beside those of the cluster; of two with one name, these. */
   readonly beside?: readonly ObjectSource[]
 }
 
@@ -83,22 +84,21 @@ async function readKinds(
   wanted: ClusterWanted,
   { progress, beside }: Beside,
 ): Promise<ClusterReading> {
+  // Files that are not there are found before a minute of reading.
+  const files: Parsed<readonly RawObject[]>[] = []
+  for (const source of beside) files.push(await source(progress))
   const builder = openBuilder({ isLive: true })
   const { absent, unread } = await telling(client, progress, (count) =>
     readLists(client, wanted, { builder, progress, count }),
   )
-  const read: Finding[] = []
-  for (const source of beside) {
-    const { value, findings } = await source(progress)
-    for (const object of value) builder.add(object)
-    read.push(...findings)
-  }
+  for (const object of files.flatMap(({ value }) => value)) builder.add(object)
   const { value: cluster, findings } = builder.build()
   const told = unread.map(({ wanted: kind, trouble }) => ({
     kind: kind.kind,
     finding: unreadKind(client, kind, trouble),
   }))
-  return { cluster, findings: [...notServed(client, absent), ...read, ...findings], unread: told }
+  const ofFiles = files.flatMap((file) => file.findings)
+  return { cluster, findings: [...notServed(client, absent), ...ofFiles, ...findings], unread: told }
 }
 
 type Lists = { readonly builder: ClusterBuilder; readonly progress: Progress; readonly count: Count }

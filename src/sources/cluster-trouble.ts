@@ -127,17 +127,20 @@ function explainConnection(error: unknown, server: URL, outdated: string): Troub
     const told = tlsFactOf(reason.replaceAll(' ', '_'))
     return { kind: 'tls', fact: `${told} (${code})${because(outdated)}`, isPassing: false }
   }
+  const https = server.protocol === 'http:' ? { remedy: `${writeHttps}, if it speaks https` } : {}
+  if (code.startsWith('HPE_')) {
+    return { kind: 'foreign', fact: `what it answers is no HTTP (${code})`, isPassing: false, ...https }
+  }
   const fact = networkFacts[code]
   if (fact !== undefined) return { kind: 'unreachable', fact, isPassing: false }
   const isReset = code === 'ECONNRESET' || code === 'EPIPE'
   if (!isReset)
     return { kind: 'unreachable', fact: `it cannot be reached (${code || 'no reason given'})`, isPassing: false }
-  const mayBeTls = server.protocol === 'http:'
   return {
     kind: 'cut',
     fact: `it broke the connection off (${code})${because(outdated)}`,
     isPassing: true,
-    ...(mayBeTls && { remedy: `${writeHttps}, if it speaks https` }),
+    ...https,
   }
 }
 

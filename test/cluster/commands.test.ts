@@ -96,6 +96,9 @@ describe('from the cluster as from files', () => {
     const live = await run([...words, '--kubeconfig', kubeconfig])
     expect({ code: live.code, out: live.out }).toEqual({ code: files.code, out: files.out })
     const before = server?.requests.length
+    const typo = await run([...words.slice(0, -1), 'samples/flows/propsed.yaml', '--kubeconfig', kubeconfig])
+    expect(typo).toMatchObject({ code: 2, out: '' })
+    expect(server?.requests.length).toBe(before)
     await run(words)
     expect(server?.requests.length).toBe(before)
   })

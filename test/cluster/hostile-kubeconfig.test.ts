@@ -67,6 +67,11 @@ describe('the file', () => {
     ['a second document, which is passed over', (text) => `${text}---\nkind: Secret\n`],
     ['an end mark and nothing after it', (text) => `---\n${text}---\n`],
     ['a byte order mark', (text) => `\ufeff${text}`],
+    [
+      'a user taken over from another place',
+      (text) => `x: &x {token: ${token}}\n${text.replace(/token:.*/, '<<: *x')}`,
+    ],
+    ['a date for a name', (text) => text.replaceAll(/\btest\b/g, '2024-01-01')],
     ['lines that end as on Windows', (text) => text.replaceAll('\n', '\r\n')],
     ['data with line breaks in it', (text) => text.replace(/(data: )\S+/, (_, key) => `${key}|\n${wrapped()}`)],
   ])('may have %s', async (_, change) => {
@@ -392,6 +397,22 @@ describe('a credential plugin', () => {
     const ran = await ask({ exec: plugin('./helpful') })
     const place = join(folder, 'helpful')
     expect(ran.err.split('\n').slice(0, 4)).toEqual(lines.map((line) => `${place}: ${line}`))
+  })
+
+  test('may print its credential as YAML, but none that is empty', async () => {
+    const lines = [
+      'apiVersion: client.authentication.k8s.io/v1',
+      'kind: ExecCredential',
+      'status:',
+      `  token: ${token}`,
+    ]
+    const yaml = [...lines, '  expirationTimestamp: 2099-01-01T00:00:00Z'].join('\n')
+    writePlugin('yaml', `console.log(${JSON.stringify(yaml)})`)
+    expect(await ask({ exec: plugin('./yaml') })).toMatchObject({ code: 0, err: '' })
+    writePlugin('empty', credential(`{ token: '', clientCertificateData: '' }`))
+    expect((await ask({ exec: plugin('./empty') })).err).toMatch(
+      /printed neither a token nor a certificate with its key; log in with it again\n$/,
+    )
   })
 
   test('with a word that no program takes is refused without the word', async () => {

@@ -319,6 +319,19 @@ describe('a connection', () => {
     expect(performance.now() - started).toBeLessThan(5000)
   })
 
+  test('that speaks something else is told so, and what to try', async () => {
+    const other = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.end('\x15\x03\x01\x00\x02\x02\x16')
+    })
+    await new Promise<void>((ready) => other.listen(0, '127.0.0.1', ready))
+    const { port } = other.address() as { readonly port: number }
+    await expect(read(`http://127.0.0.1:${port}`, { folder, kinds: ['Pod'] })).rejects.toThrow(
+      /is no API server of Kubernetes: what it answers is no HTTP \(HPE_\w+\); write https:\/\/ before server .*, if it speaks https$/,
+    )
+    other.close()
+  })
+
   test('that is in line behind others has its time from its own turn', async () => {
     const slow: Meddle = (request, response) => {
       if (!/limit=/.test(request.url ?? '')) return false
