@@ -194,7 +194,9 @@ function familyBetween(source: Named, target: Named, words: PathWords): Family {
     .find((one) => theirs.includes(one) && (asked === undefined || one === asked))
   if (family !== undefined) return family
   const what = asked === undefined ? 'of one family' : asked === 'ipv4' ? 'of IPv4' : 'of IPv6'
-  const hint = hintBrackets(words.target)
+  const other = protocol === 'ICMP' ? 'ipv6' : 'ipv4'
+  const isOther = asked !== undefined && [source, target].every(({ ips }) => ips.some((one) => one.family === other))
+  const hint = isOther ? `; add --proto ${other === 'ipv6' ? 'icmpv6' : 'icmp'}` : hintBrackets(words.target)
   throw usage(`${source.name} and ${target.name} have no addresses ${what}, so that no packet goes between them${hint}`)
 }
 

@@ -166,3 +166,10 @@ test('-o hubble has the code of an error, and its name', async () => {
   expect(rows.map(({ l4 }) => l4.ICMPv4)).toEqual(rows.map(() => ({ type: 3, code: 3 })))
   expect(rows[0].Summary).toBe('ICMPv4 DestinationUnreachable(Port)')
 })
+
+test('a ping of the wrong family is refused with the right one, and a node’s kernel answers it', async () => {
+  const wrong = await path('2001:db8::9', 'fc00::1', '--proto', 'icmp')
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringMatching(/no addresses of IPv4.*; add --proto icmpv6/)])
+  const ping = await path('business/a', 'node/node-b', '--proto', 'icmp')
+  expect(ping.out).toContain('it reaches the node node-b itself as 192.168.1.11, whose kernel answers it')
+})

@@ -5,7 +5,7 @@ import type { WalkPlace } from '#model/walk'
 import { isLoopbackOrUnspecified } from '../own-address'
 import { isBroadcast, isMulticast } from '../world'
 import { askPolicy } from './ask-policy'
-import { addressText, destinationText } from './flow-packet'
+import { addressText, destinationText, type FlowPacket } from './flow-packet'
 import { answerTo } from './icmp-error'
 import { type Delivery, end, type Next } from './next'
 import { type NodeTables, worldOf } from './node-tables'
@@ -146,6 +146,12 @@ function finishTargets(draft: Draft): void {
   if (draft.targets.length === 0) draft.targets.push({ address: destinationText(draft.packet), share: 1 })
 }
 
+/** Of ICMP no socket has to listen. */
+export function whoTakes({ icmpType }: Pick<FlowPacket, 'icmpType'>): string {
+  if (icmpType === undefined) return '; what listens there no map tells'
+  return icmpType === 8 || icmpType === 128 ? ', whose kernel answers it' : ', whose kernel takes it'
+}
+
 /** The host firewall judges what is for the node itself; then its stack has it. */
 export function toHost(draft: Draft, node: NodeTables, identity: number): Next {
   const host = node.maps.world.endpoints.find(({ kind }) => kind === 'host')
@@ -188,11 +194,9 @@ export function toHost(draft: Draft, node: NodeTables, identity: number): Next {
   finishTargets(draft)
   const what = addressText(draft.packet, draft.packet.destination, draft.packet.port)
   return end(
-    arrive(
-      draft,
-      'cilium.to-host',
-      `it reaches the node ${node.name} itself as ${what}; what listens there no map tells`,
-      { kind: 'host', node: node.name },
-    ),
+    arrive(draft, 'cilium.to-host', `it reaches the node ${node.name} itself as ${what}${whoTakes(draft.packet)}`, {
+      kind: 'host',
+      node: node.name,
+    }),
   )
 }

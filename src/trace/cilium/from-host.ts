@@ -3,6 +3,7 @@ import { printIp } from '#base/ip'
 import { identityNumbers } from '#compile/identities/numbers'
 import type { WalkPlace } from '#model/walk'
 import { isLoopbackOrUnspecified } from '../own-address'
+import { whoTakes } from './deliver'
 import { destinationText, sourceText } from './flow-packet'
 import { end, type Next } from './next'
 import type { NodeTables } from './node-tables'
@@ -47,7 +48,7 @@ function keptByNode(draft: Draft, { name }: NodeTables): Next {
   const why = `${printIp(packet.destination)} is the node’s own: its kernel keeps the packet`
   tell(draft, { node: name, device: 'lo', hook: 'loopback' }, ['stayed on the node', why])
   if (draft.targets.length === 0) draft.targets.push({ address: destinationText(packet), share: 1 })
-  const sentence = `it reaches the node ${name} itself as ${destinationText(packet)}; what listens there no map tells`
+  const sentence = `it reaches the node ${name} itself as ${destinationText(packet)}${whoTakes(packet)}`
   return end(arrive(draft, 'cilium.to-host', sentence, { kind: 'host', node: name }))
 }
 

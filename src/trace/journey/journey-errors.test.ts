@@ -78,6 +78,7 @@ test.each([
     expect.stringContaining('--ctstate INVALID -j DROP'),
   ])
   expect(after.filter(({ isNew }) => isNew)).toEqual([])
+  expect(request.steps.find(({ at }) => at.hook === 'PREROUTING')?.because).toContain('INVALID to the rules')
   const other = ask('192.168.1.254', '10.244.1.10', about, 'nftables')
   expect([other.request.verdict.kind, other.after.filter(({ isNew }) => isNew)]).toEqual(['allowed', []])
 })

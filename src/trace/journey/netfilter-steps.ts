@@ -3,7 +3,15 @@ import { printIp } from '#base/ip'
 import type { Hop } from '#model/trace'
 import type { HeaderChange, WalkStep } from '#model/walk'
 import type { Crossing } from './cross-node'
-import { destinationText, type Flight, isSameDestination, isSameSource, sourceText, walkPacket } from './flight'
+import {
+  destinationText,
+  type Flight,
+  isError,
+  isSameDestination,
+  isSameSource,
+  sourceText,
+  walkPacket,
+} from './flight'
 import type { JourneyWorld } from './journey-world'
 import { placeOf } from './places'
 
@@ -119,8 +127,11 @@ function passed(
   const { crossing, flights } = told
   const [before] = flights
   const [change] = changes
-  if (change === undefined) return { did: 'let through', because: 'no rule of this hook stops or changes it' }
   const { tracked } = crossing
+  if (change === undefined && tracked === undefined && changesDestination(hops[0]?.at.hook ?? '') && isError(before)) {
+    return { did: 'let through', because: 'it is about no connection that this node tracks: INVALID to the rules' }
+  }
+  if (change === undefined) return { did: 'let through', because: 'no rule of this hook stops or changes it' }
   if (tracked !== undefined) {
     if (tracked.isRelated === true) {
       const because =
