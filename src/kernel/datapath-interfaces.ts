@@ -76,7 +76,7 @@ function findHeld(tools: InterfaceTools, link: NetworkInterface, namespace: bigi
       : all.find(({ slot }) => directions.some((hook) => running.has(linkOf(tools, slot, hook)?.programId ?? 0)))
   if (found === undefined) {
     return all.find(
-      (one) => one.index === link.index && one.namespace === namespace && liveLinks(tools, one.slot).length === 0,
+      (one) => one.index === link.index && one.namespace === namespace && liveLink(tools, one.slot) === undefined,
     )
   }
   const now = { ...found, name: link.name, index: link.index, namespace }
@@ -112,9 +112,18 @@ function readHeld<T>(
   return held && read(held.fd)
 }
 
-/** Those whose interface is there, in whatever namespace; none under `clsact`. */
-export function liveLinks(tools: LinkTools, slot: number, byDescriptor?: HeldAttachments): readonly LinkInfo[] {
-  return directions.flatMap((hook) => linkOf(tools, slot, hook, byDescriptor) ?? []).filter(isLive)
+/**
+ * One whose interface is there, in whatever namespace; none under `clsact`. A held one that is live is the slot's still: it
+ * is given to another interface only once its links are dead.
+ */
+export function liveLink(tools: LinkTools, slot: number, byDescriptor?: HeldAttachments): LinkInfo | undefined {
+  for (const hook of directions) {
+    const heldLink = byDescriptor?.links.get(pinName(slot, hook))
+    const held = heldLink && readLink(tools.bpf, heldLink.fd)
+    const link = held !== undefined && isLive(held) ? held : linkOf(tools, slot, hook)
+    if (link !== undefined && isLive(link)) return link
+  }
+  return undefined
 }
 
 function isLive({ interfaceIndex }: LinkInfo): boolean {

@@ -9,7 +9,7 @@ import {
   hookOf,
   type InterfaceTools,
   isHooked,
-  liveLinks,
+  liveLink,
   pinName,
 } from './datapath-interfaces'
 import { findPlace } from './find-place'
@@ -25,7 +25,7 @@ const directions: readonly Direction[] = ['ingress', 'egress']
  */
 export function hookAgain(tools: InterfaceTools, held: HeldInterface): boolean {
   const { native } = tools.bpf
-  const place = findPlace(tools.bpf, held, liveLinks(tools, held.slot)[0])
+  const place = findPlace(tools.bpf, held, liveLink(tools, held.slot))
   if (place === undefined) return false
   try {
     return insideNamespace(native, place.namespacePath, () => {

@@ -1,6 +1,6 @@
 /** Held interfaces as this thread's network namespace has them now: a row keeps the name and the place that its interface was attached in. */
 import { Failure } from '#base/failure'
-import { type HeldInterface, type InterfaceTools, liveLinks } from './datapath-interfaces'
+import { type HeldInterface, type InterfaceTools, liveLink } from './datapath-interfaces'
 import type { HeldAttachments } from './held-attachments'
 import { queryHook } from './links'
 import { namespaceInode, ownNamespace } from './network-namespace'
@@ -39,19 +39,20 @@ type Here = {
 
 /** By the program on its hook: indexes repeat in every namespace. */
 function indexHere(tools: Tools, held: HeldInterface, { names, own, byDescriptor }: Here): number | undefined {
-  const [link] = attempt(() => liveLinks(tools, held.slot, byDescriptor))
+  const link = attempt(() => liveLink(tools, held.slot, byDescriptor))
   if (link?.hook === undefined) return held.namespace === own ? held.index : undefined
   const { hook, interfaceIndex, programId } = link
   if (!names.has(interfaceIndex)) return undefined
-  return attempt(() => queryHook(tools.bpf, hook, interfaceIndex)).includes(programId) ? interfaceIndex : undefined
+  const isHere = attempt(() => queryHook(tools.bpf, hook, interfaceIndex))?.includes(programId) === true
+  return isHere ? interfaceIndex : undefined
 }
 
 /** It may have gone since it was listed, and a bpffs that is read-only gives no links away. */
-function attempt<T>(read: () => readonly T[]): readonly T[] {
+function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {
-    if (error instanceof Failure) return []
+    if (error instanceof Failure) return undefined
     throw error
   }
 }

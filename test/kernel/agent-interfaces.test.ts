@@ -1,4 +1,5 @@
 /** Interfaces that change their name, place and index under a running agent: each is told by its programs, never by a number. */
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openBpf } from '#kernel/bpf-sys'
@@ -35,6 +36,7 @@ describeKernel('interfaces that change under an agent', () => {
   })
 
   const start = async (environment = {}): Promise<void> => {
+    rmSync(files.status, { recursive: true, force: true })
     const own = ['--node', 'n1', '--from', files.from, '--status', files.status, '--bpffs', node.folder]
     const argv = [...own, '--mode', 'enforce', '--metrics-listen', 'none']
     agent = spawnAgent(argv, { namespace: node.host, environment })
@@ -127,8 +129,8 @@ describeKernel('interfaces that change under an agent', () => {
       await start()
       await applied('closed')
       withPin(openBpf(), join(foldersOf(node.folder).links, `${slot}-${hook}`), (fd) => detachLink(openBpf(), fd))
-      expect([reaches('i7', direction), reaches('i7', other)]).toEqual([true, false])
-      // Whatever is attached makes the agent look.
+      // The agent may have looked already: whatever comes or goes makes it.
+      expect(reaches('i7', other)).toBe(false)
       node.attach('i8')
       await until('it is told', () => /and they are put back/.test(agent.output()), 2000, agent.output)
       expect([reaches('i7', direction), reaches('i7', other)]).toEqual([false, false])
