@@ -65,13 +65,16 @@ export function openLogin(chosen: ChosenCluster, options: LoginOptions): Login {
   setMaxListeners(0, closing.signal)
   let current: Promise<LoggedIn> | undefined
   let last: LoggedIn | undefined
+  let isPending = false
   let until = 0
   let since = 0
   const authorise = async (): Promise<Authorised> => {
     if (current === undefined || options.now() >= until) {
       until = Number.MAX_VALUE
+      isPending = true
       current = logIn(chosen, server, { ...options, earlierToken: last?.token ?? '' })
       last = await current
+      isPending = false
       agents.push(last.authorised.agent)
       since = options.now()
       until = Math.max(last.expires, since + leastMilliseconds)
@@ -84,8 +87,8 @@ export function openLogin(chosen: ChosenCluster, options: LoginOptions): Login {
     authorise,
     renew: (refused) => {
       if (last?.canChange !== true) return false
-      // Another question was refused before, and there are others already.
-      if (last.authorised !== refused) return true
+      // Another question was refused before, and others are there already, or on their way.
+      if (isPending || last.authorised !== refused) return true
       if (options.now() < since + leastMilliseconds) return false
       until = 0
       return true

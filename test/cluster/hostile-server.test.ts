@@ -1,5 +1,5 @@
 /** Servers, and what stands before them, as they are on a bad day: nothing wrong is taken for known, and nothing hangs. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -232,6 +232,40 @@ describe('credentials that change while they are used', () => {
   })
 
   const certificate = (): object => ({ 'client-certificate': 'client.crt', 'client-key': 'client.key' })
+
+  test('a plugin whose token is refused for several lists at once is run once more, and not for each', async () => {
+    const [path, runs] = [join(folder, 'counts'), join(folder, 'runs')]
+    writeFileSync(
+      path,
+      `#!${process.execPath}
+      const { appendFileSync, readFileSync } = require('fs')
+      appendFileSync('${runs}', 'x')
+      const token = 'SECRET-' + readFileSync('${runs}', 'utf8').length
+      const [clientCertificateData, clientKeyData] = ['crt', 'key'].map((end) => readFileSync('${folder}/client.' + end, 'utf8'))
+      const status = { token, clientCertificateData, clientKeyData }
+      const given = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status }
+      setTimeout(() => console.log(JSON.stringify(given)), 100)`,
+    )
+    chmodSync(path, 0o755)
+    await withClock(async (goOn) => {
+      let lists = 0
+      const meddle: Meddle = (request, response) => {
+        const isList = /limit=/.test(request.url ?? '')
+        if (isList && lists++ === 0) goOn(10_000)
+        if (request.headers.authorization === (isList ? 'Bearer SECRET-2' : 'Bearer SECRET-1')) return false
+        response.writeHead(401, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ kind: 'Status', message: 'Unauthorized' }))
+        return true
+      }
+      const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: path, interactiveMode: 'Never' }
+      await serving({ objects: policies(3), tls, meddle }, async ({ url }) => {
+        const several = ['NetworkPolicy', 'Pod', 'Service', 'Node', 'Deployment', 'EndpointSlice']
+        const { unread } = await read(url, { folder, kinds: several, parts: trusted({ exec }) })
+        expect(unread).toEqual([])
+      })
+      expect(readFileSync(runs, 'utf8')).toBe('xx')
+    })
+  })
 
   test('a plugin that fails later ends the reading at once, though a list waits to be asked again', async () => {
     const first = join(folder, 'first-run')
