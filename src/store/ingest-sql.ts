@@ -39,6 +39,7 @@ const sentRows = `select generate_series(1, cardinality($1::uuid[])) as place, $
  * the bad rows as JSON, whether the keys of the rows written are wanted, and the digest of the batch that the key stands for.
  *
  * Rows are written in the order of their keys, so that two batches that share rows wait for each other and do not deadlock.
+ * A row learns the end of the pod that observed it as soon as that is reported: the late pass moves its hits from there.
  */
 export const ingestText = `
 with replay as (
@@ -75,6 +76,7 @@ with replay as (
     peer_outcome, rejected_reason, rejected_kind, rejected_namespace, rejected_name, pod_end, peer_end
   from firsts left join repeats on repeated_key = flow_key and repeated_day = day order by flow_key, day
   on conflict (day, flow_key) do update set hits = f.hits + excluded.hits, is_repeated = true,
+    pod_end = coalesce(f.pod_end, excluded.pod_end),
     first_seen = least(f.first_seen, excluded.first_seen), last_seen = greatest(f.last_seen, excluded.last_seen)
   returning f.day, f.flow_key, f.is_repeated
 ), rolled as (

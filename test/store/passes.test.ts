@@ -1,8 +1,7 @@
 /** Deduplication, the late pass, the sweep, retention and the rollup: each case with its values, on both databases. */
 import { expect, test } from 'vitest'
-import type { EdgeQuery } from '#store/store'
 import { describeStores } from './describe-stores'
-import { allFlows, at, day, egress, ingest, noon, peerOf, putPod, putService, second } from './story'
+import { allFlows, at, day, egress, ingest, noon, peerOf, putPod, second } from './story'
 
 const window = { windowSeconds: 600 }
 
@@ -304,59 +303,6 @@ describeStores('retention', (opened) => {
     })
     expect((await allFlows(store))[0]?.peer).toMatchObject({ name: 'db-0', labels: { app: 'db' } })
   })
-})
-
-describeStores('edges', (opened) => {
-  const whole: EdgeQuery = { since: noon - day, until: noon + day }
-
-  test('workloads are joined, hits added by hour, and what a late stamp moves is moved', async () => {
-    const { store } = opened()
-    const [web, db] = ['web', 'db'].map((name) => ({ kind: 'Deployment', name }))
-    await putPod(store, 'shop/web', '10.0.0.1', { workload: web ?? null })
-    for (const index of [1, 2]) await putPod(store, `shop/db-${index}`, `10.0.1.${index}`, { workload: db ?? null })
-    await putService(store, 'shop/db', '10.96.0.1')
-    await ingest(store, [
-      egress('10.0.1.1', noon),
-      egress('10.0.1.2', noon + 3_600 * second, { hits: 4 }),
-      egress('10.0.1.3', noon, { hits: 7 }),
-      egress('10.96.0.1', noon),
-      egress('8.8.8.8', noon, { pod: { namespace: 'x', name: 'stranger', address: null } }),
-    ])
-    await putPod(store, 'shop/db-3', '10.0.1.3', { workload: db ?? null })
-    await store.passes.lateResolve(noon, window)
-    expect(await store.passes.foldEdges(noon)).toMatchObject({ kind: 'done' })
-    expect(await store.passes.foldEdges(noon)).toEqual({ kind: 'done', done: { folded: 0 } })
-    const all = await store.edges(whole, { limit: 100 })
-    const lines = all.rows.map(({ from, to, port, hits }) => [end(from), end(to), port, hits].join(' '))
-    expect(lines.sort()).toEqual([
-      'pod Deployment/web pod Deployment/db 5432 12',
-      'pod Deployment/web service db 5432 1',
-      'pod stranger internet null 5432 1',
-    ])
-    const first = await store.edges({ since: noon, until: noon + 3_600 * second }, { limit: 100 })
-    expect(first.rows.find(({ to }) => to.workload?.name === 'db')?.hits).toBe(8)
-    const pages = []
-    for (let cursor: string | undefined; ; ) {
-      const page = await store.edges(whole, { limit: 1, ...(cursor === undefined ? {} : { cursor }) })
-      pages.push(...page.rows)
-      cursor = page.next
-      if (cursor === undefined) break
-    }
-    expect(pages).toEqual(all.rows)
-    expect((await store.edges({ ...whole, namespaces: ['x'] }, { limit: 100 })).rows).toHaveLength(1)
-  })
-
-  function end({
-    kind,
-    workload,
-    name,
-  }: {
-    readonly kind: string
-    readonly workload: { readonly kind: string; readonly name: string } | null
-    readonly name: string | null
-  }): string {
-    return `${kind} ${workload === null ? name : `${workload.kind}/${workload.name}`}`
-  }
 })
 
 describeStores('who held an address', (opened) => {
