@@ -4,6 +4,7 @@ import { Failure } from '#base/failure'
 import { explainBadIp, type Family, familyOf, type Ip, parseIp } from '#base/ip'
 import { parsePrefix, printPrefix } from '#base/prefix'
 import type { ProxySettings } from '#compile/services/proxy-settings'
+import { explainBadNamespace, isNamespace } from './namespace-name'
 import type { ObjectFlags } from './read-inputs-objects'
 
 export function collect<T>(
@@ -43,12 +44,9 @@ export function asNumber(least: number, most: number): (text: string) => number 
   }
 }
 
-/** The API server's rule for names of namespaces (RFC 1123). */
 export function asNamespace(text: string): string {
-  if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text
-  throw new InvalidArgumentError(
-    `"${text}" is not a namespace's name: 1 to 63 of a-z, 0-9 and "-", with no "-" at either end.`,
-  )
+  if (isNamespace(text)) return text
+  throw new InvalidArgumentError(`${explainBadNamespace(text)}.`)
 }
 
 /** The kernel's rule for interface names (dev_valid_name): 15 characters, no blank, no slash. */

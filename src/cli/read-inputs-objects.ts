@@ -6,6 +6,7 @@ import type { Cluster } from '#model/cluster'
 import type { ChosenCluster, ClusterOptions } from '#sources/cluster-config'
 import { readFrom, sourceAt } from '#sources/read-from'
 import type { Io } from './io'
+import { explainBadNamespace, isNamespace } from './namespace-name'
 import { printFindings } from './print-findings'
 import { type ClusterCommand, commandKinds } from './read-inputs-kinds'
 
@@ -73,6 +74,10 @@ async function readCluster(io: Io, chosen: ChosenCluster, wanted: ObjectsWanted)
   const { spared = [], without = [], beside = [] } = wanted
   const say = (text: string): void => io.err(`${text}\n`)
   const namespace = wanted.onlyNamespace?.(chosen.namespace)
+  // It becomes part of a path, where `..` would be another question.
+  if (namespace !== undefined && !isNamespace(namespace)) {
+    throw new Failure('usage.bad-argument', `${explainBadNamespace(namespace)}; name another with -n`)
+  }
   const { readLiveCluster } = await import('#sources/cluster-read')
   const { cluster, findings, unread } = await readLiveCluster(
     chosen,

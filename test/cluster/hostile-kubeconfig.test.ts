@@ -150,6 +150,23 @@ describe('the server', () => {
     expect(own.requests[0]).toBe('GET //k8s/clusters/c-1/apis')
   })
 
+  test('is asked for no namespace that would be another path', async () => {
+    const asked = server.requests.length
+    const kubeconfig = writeConfig(folder, { server: server.url, cluster, user: { token }, namespace: '..' })
+    const refused = /^portolan: "[^"]*" is not a namespace's name: 1 to 63 of .*; name another with -n\n$/
+    for (const words of [
+      ['endpoints', '-n', '..'],
+      ['endpoints', '../web'],
+      ['endpoints', 'web'],
+      ['policy', 'explain', '--policy', 'web', ...packet],
+    ]) {
+      const { err, code } = await run([...words, '--kubeconfig', kubeconfig])
+      expect(err).toMatch(refused)
+      expect(code).toBe(2)
+    }
+    expect(server.requests.length).toBe(asked)
+  })
+
   test('without https is sent nothing that lets anybody in, whatever the user has', async () => {
     const headers: IncomingHttpHeaders[] = []
     const open = await startApiServer({
