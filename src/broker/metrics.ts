@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type DatabaseState = { readonly isReachable: boolean; readonly isSchemaReady: boolean }
 
-export type PoolState = { readonly idle: number; readonly most: number }
+export type PoolState = { readonly idle: number; readonly most: number; readonly waiting: number }
 
 export type MetricSources = {
   readonly uptimeSeconds: () => number
@@ -73,6 +73,12 @@ function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   )
   gauge(registry, 'broker_db_pool_idle', 'Database connections that wait for work.', () => sources.pool().idle)
   gauge(registry, 'broker_db_pool_max', 'Database connections there may be.', () => sources.pool().most)
+  gauge(
+    registry,
+    'portolan_broker_db_waiting',
+    'Statements that wait for a connection to the database.',
+    () => sources.pool().waiting,
+  )
 }
 
 function addAuditGauges(registry: Registry, { isAuditing, freeAudits }: MetricSources): void {

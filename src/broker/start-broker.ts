@@ -138,8 +138,8 @@ function metricSources({ store, clock }: BrokerOptions, { openStreams, server, f
       return { isReachable: reachable, isSchemaReady: schemaReady }
     },
     pool: () => {
-      const { idle, max } = store.poolGauges()
-      return { idle, most: max }
+      const { idle, max, waiting } = store.poolGauges()
+      return { idle, most: max, waiting }
     },
     openStreams,
     freeAudits,

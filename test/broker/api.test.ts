@@ -275,6 +275,7 @@ describeBroker({ settings: { flowRetentionDays: 3650 } }, (broker) => {
       'broker_db_reachable 1',
       'broker_audit_enabled 0',
       'broker_uptime_seconds',
+      'portolan_broker_db_waiting 0',
     ]) {
       expect(metrics).toContain(name)
     }

@@ -93,6 +93,7 @@ describePostgres('large batches that take long', (opened) => {
       const first = ingest(busy, rows)
       const second = ingest(busy, rows)
       expect(await allFlows(busy)).toEqual([])
+      expect(busy.poolGauges().waiting).toBe(1)
       await expect(second).rejects.toMatchObject({
         code: 'database-unavailable',
         message: expect.stringMatching(/too slow for what is asked of it: no connection was free in time$/),
