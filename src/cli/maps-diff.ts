@@ -70,17 +70,15 @@ async function runDiff(io: Io, options: DiffOptions): Promise<ExitCode> {
 }
 
 function noMap(paths: readonly string[], files: readonly DumpFile[], findings: readonly Finding[]): string {
+  return `${paths.join(', ')} holds no map of Cilium's${whatThereIs(paths, files, findings)}; it should hold the output of cilium-dbg bpf … list, or of bpftool map dump in files named after their maps`
+}
+
+function whatThereIs(paths: readonly string[], files: readonly DumpFile[], findings: readonly Finding[]): string {
   const cut = findings.find(({ code }) => code === 'maps.dump-cut')?.origin
+  if (cut !== undefined) return `: ${printOrigin(cut)} ends in the middle, before the first whole row`
+  if (files.length === 0) return ': it is empty'
   const names = files.filter(({ file }) => !paths.includes(file)).map(({ file }) => basename(file))
-  const what =
-    cut !== undefined
-      ? `: ${printOrigin(cut)} ends in the middle, before the first whole row`
-      : files.length === 0
-        ? ': it is empty'
-        : names.length === 0
-          ? ''
-          : ` in ${listOf(names, 3)}`
-  return `${paths.join(', ')} holds no map of Cilium's${what}; it should hold the output of cilium-dbg bpf … list, or of bpftool map dump in files named after their maps`
+  return names.length === 0 ? '' : ` in ${listOf(names, 3)}`
 }
 
 async function readDumps(

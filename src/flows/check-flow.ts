@@ -21,14 +21,15 @@ function checkTexts(flow: IncomingFlow): Complaint | undefined {
     return { field: 'traffic_type', message: 'neither INGRESS nor EGRESS' }
   }
   if (flow.protocol.trim() === '') return { field: 'ip_protocol', message: 'blank' }
+  // What is stored in capitals is measured in them: some letters have more bytes then, and edges have both texts in their key.
   const texts = [
     ['pod_name', flow.pod.name],
     ['pod_namespace', flow.pod.namespace],
     ['pod_uid', flow.pod.uid],
     ['pod_ip', flow.pod.address],
-    ['ip_protocol', flow.protocol],
+    ['ip_protocol', flow.protocol.toUpperCase()],
     ['traffic_in_out_ip', flow.peerAddress],
-    ['decision', flow.decision],
+    ['decision', flow.decision.toUpperCase()],
   ] as const
   for (const [field, text] of texts) {
     const message = complainOfText(text ?? '')

@@ -43,8 +43,8 @@ const waitingText = `select batch_id, has_strangers, sightings
 
 /**
  * Taken and added in one statement, so that a sighting is counted once whatever breaks. The array of hours has one element, at its hour,
- * while that is all there is to tell, and 24 from then on: most edges of a day are seen but once, and the short ones are written in
- * half the time.
+ * while that is all there is to tell, and 24 from then on: many edges of a day are seen in one hour only, and short ones take a
+ * third of the room.
  */
 const foldText = `with taken as (
     delete from edge_batches where batch_id = any($1::int8[]) returning *

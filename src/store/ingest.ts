@@ -63,9 +63,7 @@ function sort(batch: FlowBatch): { readonly good: readonly Placed[]; readonly ba
   const limits = { ...defaultLimits, ...batch.limits, now: batch.now }
   const good: Placed[] = []
   const bad: BadRow[] = []
-  for (const [index, sent] of batch.rows.entries()) {
-    // As they are stored: some letters have more bytes as capitals, and edges have both in their key.
-    const flow = { ...sent, protocol: sent.protocol.toUpperCase(), decision: sent.decision.toUpperCase() }
+  for (const [index, flow] of batch.rows.entries()) {
     const complaint = checkFlow(flow, limits)
     if (complaint === undefined) good.push({ index, flow })
     else bad.push({ index, ...complaint })
@@ -175,11 +173,11 @@ function statementFor(placed: readonly Placed[], settings: Settings, bad: readon
       list((flow) => blankToNull(flow.pod.uid ?? null)),
       list((flow) => addressOrNull(flow.pod.address)),
       list((flow) => flow.direction),
-      list((flow) => flow.protocol),
+      list((flow) => flow.protocol.toUpperCase()),
       list((flow) => flow.ownPort),
       arrayText(peers),
       list((flow) => flow.peerPort),
-      list((flow) => flow.decision),
+      list((flow) => flow.decision.toUpperCase()),
       arrayText(peers.map(addressRange)),
       settings.key,
       settings.now,

@@ -344,7 +344,7 @@ const longOffenders = [
 ]
 
 /**
- * What a batch adds to edges is one row of lists, not a row for each sighting: a tenth of the work to write, and to take out again.
+ * What a batch adds to edges is one row of lists, not a row for each sighting: half the work to write, and less to take out again.
  * What waits in the old table is carried over, its last sighting as one without hits. `external`: compressing costs more than it saves.
  */
 const edgesByBatch = [

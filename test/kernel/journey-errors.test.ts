@@ -2,23 +2,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseIp } from '#base/ip'
 import { parseSave } from '#compile/iptables/parse-save'
-import { printSave } from '#compile/iptables/print-save'
-import { savedRuleset } from '#compile/iptables/render-iptables'
-import { printList } from '#compile/nftables/print-list'
-import { rulesetOf } from '#compile/nftables/ruleset'
-import { nodeIptables } from '#compile/node/node-iptables'
-import { nodeNftables } from '#compile/node/node-nftables'
 import type { Walk, WalkInner } from '#model/walk'
 import { type ConntrackEntry, type ConntrackTuple, parseConntrackLines } from '#trace/conntrack-entry'
-import type { GivenRules, JourneyWorld } from '#trace/journey/journey-world'
+import type { GivenRules } from '#trace/journey/journey-world'
 import { walk, web, world } from '../journey/ask-journey'
 import { describeKernel } from './describe-kernel'
 import { captureErrors, type ErrorCapture, type SeenError } from './error-capture'
 import { createJourneyLab, type JourneyLab, type Label } from './journey-lab'
+import { type Datapath, loadRules, journeyNodes as nodes } from './journey-rules'
 
-const nodes = ['n1', 'n2', 'n3'] as const
 type Node = (typeof nodes)[number]
-type Datapath = 'iptables' | 'nftables'
 
 /** Its pods listen at no port of UDP, and say so. */
 const dns = {
@@ -48,21 +41,6 @@ describeKernel('errors between nodes', () => {
     for (const capture of captures.values()) capture.close()
     lab.close()
   })
-
-  function load({ setting }: JourneyWorld, datapath: Datapath): void {
-    for (const node of nodes) {
-      const { cluster, slices, settings } = setting
-      const options = { family: 'ipv4', node, settings } as const
-      lab.run(node, ['nft', 'flush', 'ruleset'])
-      if (datapath === 'iptables') {
-        const { sync } = nodeIptables(cluster, slices, options).value
-        lab.run(node, ['iptables-restore'], printSave(savedRuleset(sync), { date: 'now' }))
-      } else {
-        const { table } = nodeNftables(cluster, slices, { ...options, layout: '1.34' }).value
-        lab.run(node, ['nft', '-f', '-'], printList(rulesetOf([table])))
-      }
-    }
-  }
 
   function tracked(node: Node): readonly ConntrackEntry[] {
     return parseConntrackLines(lab.run(node, ['sh', '-c', 'conntrack -L -p udp 2>/dev/null || true'])).entries
@@ -122,7 +100,7 @@ describeKernel('errors between nodes', () => {
 
   for (const datapath of ['iptables', 'nftables'] as const) {
     test(`${datapath}: port unreachable comes to each client as from where it sent to`, () => {
-      load(world({ datapath, objects }), datapath)
+      loadRules(lab, world({ datapath, objects }), datapath)
       const cases: readonly (Sent & { readonly way: readonly Node[] })[] = [
         { from: 'a', to: '10.244.2.30:5353', way: ['n1', 'n2'] },
         ...Array.from({ length: 2 }, () => ({ from: 'a', to: '10.96.0.54:53', way: ['n1', 'n2'] }) as const),
@@ -147,7 +125,7 @@ describeKernel('errors between nodes', () => {
     })
 
     test(`${datapath}: that its TTL is used up is told by a router whom no connection knows`, () => {
-      load(world({ datapath, objects }), datapath)
+      loadRules(lab, world({ datapath, objects }), datapath)
       for (let again = 0; again < 3; again++) {
         const met = sendOne({ from: 'a', to: '10.96.0.54:53', ttl: 2 })
         const row = met.tables.get('n1')?.at(-1)
@@ -162,7 +140,7 @@ describeKernel('errors between nodes', () => {
     })
 
     test(`${datapath}: about what a node does not track it gets as far as the rules for it let it`, () => {
-      load(world({ datapath, objects }), datapath)
+      loadRules(lab, world({ datapath, objects }), datapath)
       const raw = '*raw\n-A PREROUTING -p udp -j NOTRACK\nCOMMIT\n'
       lab.run('n1', ['iptables-restore', '--noflush'], raw)
       const { rulesets } = parseSave(lab.run('n1', ['iptables-save']), 'n1')

@@ -1,12 +1,6 @@
 /** Journeys between kube-proxy nodes, held to the kernel: the packet goes, the answer returns, and both sockets see the ends that were told. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseSave } from '#compile/iptables/parse-save'
-import { printSave } from '#compile/iptables/print-save'
-import { savedRuleset } from '#compile/iptables/render-iptables'
-import { printList } from '#compile/nftables/print-list'
-import { rulesetOf } from '#compile/nftables/ruleset'
-import { nodeIptables } from '#compile/node/node-iptables'
-import { nodeNftables } from '#compile/node/node-nftables'
 import type { Walk } from '#model/walk'
 import { type ConntrackTuple, parseConntrackLines } from '#trace/conntrack-entry'
 import type { JourneyWorld } from '#trace/journey/journey-world'
@@ -14,9 +8,7 @@ import { walk, web, world } from '../journey/ask-journey'
 import type { Raw } from '../policy/policy-objects'
 import { describeKernel } from './describe-kernel'
 import { createJourneyLab, type JourneyLab, type Label, type Seen } from './journey-lab'
-
-const nodes = ['n1', 'n2', 'n3'] as const
-type Datapath = 'iptables' | 'nftables'
+import { loadRules, journeyNodes as nodes } from './journey-rules'
 
 const lone: Raw = {
   ...web({ type: 'ClusterIP', clusterIP: '10.96.0.51', selector: { app: 'none' } }),
@@ -46,20 +38,6 @@ describeKernel('journeys', () => {
     lab = await createJourneyLab()
   })
   afterAll(() => lab.close())
-
-  function loadComputed({ setting }: JourneyWorld, datapath: Datapath): void {
-    for (const node of nodes) {
-      const { cluster, slices, settings } = setting
-      const options = { family: 'ipv4', node, settings } as const
-      if (datapath === 'iptables') {
-        const { sync } = nodeIptables(cluster, slices, options).value
-        lab.run(node, ['iptables-restore'], printSave(savedRuleset(sync), { date: 'now' }))
-      } else {
-        const { table } = nodeNftables(cluster, slices, { ...options, layout: '1.34' }).value
-        lab.run(node, ['nft', '-f', '-'], printList(rulesetOf([table])))
-      }
-    }
-  }
 
   function reset(): void {
     for (const node of nodes) {
@@ -132,7 +110,7 @@ describeKernel('journeys', () => {
     test(`${datapath}: pods, ClusterIPs and node ports, and the rows that they leave`, () => {
       reset()
       const one = world({ datapath, objects })
-      loadComputed(one, datapath)
+      loadRules(lab, one, datapath)
       const cases: readonly Asked[] = [
         { ...a, to: '10.244.1.20:8080' },
         { ...a, to: '10.244.2.30:8080' },
@@ -151,7 +129,7 @@ describeKernel('journeys', () => {
     test(`${datapath}: what is rejected is refused, and what is dropped waits in vain`, () => {
       reset()
       const one = world({ datapath, objects })
-      loadComputed(one, datapath)
+      loadRules(lab, one, datapath)
       const rejected = go(one, { ...a, to: '10.96.0.51:80' })
       expect([rejected.told.request.verdict.kind, rejected.seen.error]).toEqual(['rejected', 'ECONNREFUSED'])
       expect(nodes.flatMap(tracked)).toEqual([])
@@ -166,7 +144,7 @@ describeKernel('journeys', () => {
     test(`${datapath}: a client that was noted goes back where it went`, () => {
       reset()
       const plain = world({ datapath, objects })
-      loadComputed(plain, datapath)
+      loadRules(lab, plain, datapath)
       const first = go(plain, { ...a, to: '10.96.0.53:80' })
       expectAgreement(first)
       const remembered = first.told.after.filter(({ table }) => table !== 'conntrack')
@@ -182,7 +160,7 @@ describeKernel('journeys', () => {
   test('the rules of a real node take the place of the computed ones: a plugin’s masquerade is walked', () => {
     reset()
     const plain = world({ datapath: 'iptables', objects })
-    loadComputed(plain, 'iptables')
+    loadRules(lab, plain, 'iptables')
     const plugin = '*nat\n-A POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j MASQUERADE\nCOMMIT\n'
     for (const node of nodes) lab.run(node, ['iptables-restore', '--noflush'], plugin)
     const rulesets = new Map(
